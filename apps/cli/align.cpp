@@ -8,7 +8,7 @@
 namespace headway::cli {
 
 Verb align_verb() {
-  return make_theory_verb<headway::AlignResult>(
+  return make_theory_verb<AlignResult>(
       {.name = "align",
        .summary = "compare the eigenvectors of the kernel with the labels",
        .sections = {"align"},
@@ -36,9 +36,7 @@ Verb align_verb() {
            },
        .table = &align_table,
        .outcome =
-           [](const headway::AlignResult& result) {
-             return solve_outcome(result.solve, result.seconds);
-           }});
+           [](const AlignResult& result) { return solve_outcome(result.solve, result.seconds); }});
 }
 
 }  // namespace headway::cli

@@ -13,8 +13,6 @@ namespace {
 
 using analysis::Estimate;
 using analysis::QualityCurve;
-using headway::NetworkPruning;
-using headway::NetworkScore;
 
 constexpr std::size_t kNameWidth = 22;
 
@@ -34,7 +32,7 @@ std::string numbers_line(const std::string& name, const std::vector<double>& val
   return values.empty() ? "" : values_line(name, kNameWidth, decimals_text(values));
 }
 
-std::string correlation_text(const headway::RankCorrelation& correlation) {
+std::string correlation_text(const RankCorrelation& correlation) {
   if (std::isnan(correlation.spearman)) return "undefined";
   return fmt::format("{} [{}, {}], p {}", cell(correlation.spearman, "{:+.2f}"),
                      cell(correlation.bootstrap.lower, "{:+.2f}"),
@@ -55,15 +53,14 @@ std::string correlations_text(const std::vector<NetworkScore>& scores) {
 
 std::string sets_text(const NetworkPruning& network) {
   std::string out;
-  for (const headway::NetworkSet& set : network.sets) {
+  for (const NetworkSet& set : network.sets) {
     out += fmt::format("{}{} {} ({} examples)", out.empty() ? "" : ", ", set.name,
                        estimate_text(set.quality.accuracy, "{:.4f}"), set.examples);
   }
   return out;
 }
 
-std::string heads_text(const NetworkPruning& network,
-                       const std::vector<headway::HeadReport>& heads) {
+std::string heads_text(const NetworkPruning& network, const std::vector<HeadReport>& heads) {
   std::vector<std::string> header = {"layer", "head", "name<", "accuracy drop", "error rise"};
   for (const NetworkScore& score : network.baselines) header.push_back(words(score.name));
   Table table(header);
@@ -87,7 +84,7 @@ std::string estimate_text(const Estimate& estimate, const char* format) {
   return measured_text(estimate.mean, estimate.error, format);
 }
 
-std::string carried_network_table(const headway::PruneResult& result) {
+std::string carried_network_table(const PruneResult& result) {
   if (!result.network || result.points.empty()) return "";
   const NetworkPruning& network = *result.network;
   std::string out = wrapped("trained network, accuracy on " + sets_text(network) + "\n");
@@ -113,7 +110,7 @@ std::string carried_network_table(const headway::PruneResult& result) {
   return out + "\n";
 }
 
-std::string network_orders_text(const headway::PrunePoint& point) {
+std::string network_orders_text(const PrunePoint& point) {
   if (point.network.empty()) return "";
   std::string out =
       "trained network in the order of the theory's scores\n" + correlations_text(point.network);

@@ -20,7 +20,7 @@ namespace headway::cli {
 namespace {
 
 std::string version_text() {
-  const headway::BuildInfo build = headway::build_info();
+  const BuildInfo build = headway::build_info();
   return fmt::format("headway {}\ncommit {}{}\n{}, {}\n{}\n", build.version, build.git_commit,
                      build.date.empty() ? "" : ", " + build.date, build.compiler, build.build_type,
                      numerics::blas_description());

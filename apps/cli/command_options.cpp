@@ -128,7 +128,7 @@ std::string usage_line(const Verb& verb) {
 
 std::vector<std::string> study_keys(const std::vector<std::string>& sections) {
   std::vector<std::string> keys;
-  for (const headway::Section& section : headway::study_sections()) {
+  for (const Section& section : headway::study_sections()) {
     if (!is_wanted(section.name, sections)) continue;
     for (const auto& option : section.table.options) {
       const std::string key = section.name.empty() ? option.name : section.name + "." + option.name;
@@ -141,7 +141,7 @@ std::vector<std::string> study_keys(const std::vector<std::string>& sections) {
 std::vector<std::string> words_of_key(const std::string& key) {
   const std::size_t dot = key.find('.');
   const std::string name = dot == std::string::npos ? "" : key.substr(0, dot);
-  for (const headway::Section& section : headway::study_sections()) {
+  for (const Section& section : headway::study_sections()) {
     if (section.name != name) continue;
     for (const auto& option : section.table.options) {
       if (key == (name.empty() ? option.name : name + "." + option.name)) {

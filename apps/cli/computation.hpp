@@ -24,9 +24,9 @@ struct Outcome {
 
 /// What another verb of the theory can use again, on the same study and data.
 struct Reusable {
-  headway::Study study;
+  Study study;
   std::shared_ptr<const tasks::Dataset> dataset;
-  std::shared_ptr<const headway::SolveResult> solved;
+  std::shared_ptr<const SolveResult> solved;
 };
 
 /// A finished computation of any verb, and what the program or Python can make of it. The functions
@@ -35,15 +35,14 @@ struct Computation {
   std::string plan;  ///< of a dry run; all else is then empty
   std::string kind;  ///< of the result, as in the file; empty without one
   Outcome outcome;
-  headway::ResultProvenance provenance;
+  ResultProvenance provenance;
   std::function<void()> write_files = {};         ///< those that -o and --export ask for
   std::function<std::string()> print = {};        ///< standard output: a table, or JSON
   std::string closing;                            ///< the last line on standard error
   std::function<void()> remove_checkpoints = {};  ///< to be called when the result is written
   /// Shows the result field by field, and writes its file; both empty where it has no such file.
-  std::function<void(const headway::ResultProvenance&, FieldSink&)> show = {};
-  std::function<void(const headway::ResultProvenance&, const std::string& file_path, bool force)>
-      save = {};
+  std::function<void(const ResultProvenance&, FieldSink&)> show = {};
+  std::function<void(const ResultProvenance&, const std::string& file_path, bool force)> save = {};
   std::shared_ptr<const Reusable> reusable;  ///< for other verbs; null if none can use it
 };
 

@@ -28,9 +28,9 @@ std::vector<std::string> inputs_of(const Options& options, const Job& job) {
   if (!job.study.task.file().empty()) inputs.push_back(job.study.task.file());
   inputs.insert(inputs.end(), job.study.prune.trained().theory.begin(),
                 job.study.prune.trained().theory.end());
-  const headway::OmniglotOptions& images = job.study.task.as<OmniglotOptions>();
+  const OmniglotOptions& images = job.study.task.as<OmniglotOptions>();
   inputs.insert(inputs.end(), images.files.begin(), images.files.end());
-  for (const headway::OutOfDistributionSet& set : images.out_of_distribution) {
+  for (const OutOfDistributionSet& set : images.out_of_distribution) {
     inputs.insert(inputs.end(), {set.images, set.labels});
   }
   return inputs;
@@ -77,12 +77,12 @@ void check_output(const Options& options, bool overwrite) {
 
 bool is_partial_result_of(const Options& options, const Job& job) {
   if (!io::is_result_file(options.output)) return false;
-  const headway::ResultProvenance stored = io::read_result_provenance(options.output);
+  const ResultProvenance stored = io::read_result_provenance(options.output);
   return stored.partial && stored.study_hash == job.provenance.study_hash &&
          stored.data_hash == job.provenance.data_hash && stored.shard == job.provenance.shard;
 }
 
-void note_environment(const headway::Study& study, Observer& observer) {
+void note_environment(const Study& study, Observer& observer) {
   const int wanted = wanted_threads(study.threads), threads = resolve_threads(study.threads);
   if (threads < wanted) {
     observer.warning(
@@ -90,7 +90,7 @@ void note_environment(const headway::Study& study, Observer& observer) {
                     "limit): goes on with {}",
                     threads, wanted, threads));
   }
-  const headway::BuildInfo build = headway::build_info();
+  const BuildInfo build = headway::build_info();
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,
                             build.compiler, build.build_type));

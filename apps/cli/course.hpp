@@ -24,10 +24,10 @@ namespace headway::cli {
 
 /// What every computation has before it computes; verbs add what they need.
 struct Job {
-  headway::Study study;
+  Study study;
   io::StudyOrigin origin = io::StudyOrigin::kStudyFile;
-  headway::Shard shard = {};  ///< the part of the study that is computed
-  headway::ResultProvenance provenance;
+  Shard shard = {};  ///< the part of the study that is computed
+  ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run continues it
   std::function<void()> remove_checkpoints = {};  ///< called when the result is complete
 };
@@ -78,7 +78,7 @@ void check_output(const Options& options, bool overwrite);
 bool is_partial_result_of(const Options& options, const Job& job);
 
 /// Version, BLAS, threads and instruction sets, for -v.
-void note_environment(const headway::Study& study, Observer& observer);
+void note_environment(const Study& study, Observer& observer);
 
 /// The study of the command line: that of Options::study_text where there is one.
 io::LoadedStudy study_of(const Options& options);
@@ -134,7 +134,7 @@ std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& fin
                   finished->job.dataset;
                   finished->job.known;
                 }) {
-    const headway::SolveResult* solved = nullptr;
+    const SolveResult* solved = nullptr;
     if constexpr (requires { finished->result.solve; }) {
       solved = &finished->result.solve;
     } else {
@@ -162,7 +162,7 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   const Course<JobType, Result>& course = all->course;
   Computation done;
   done.outcome = course.outcome(all->result);
-  headway::ResultProvenance& provenance = all->job.provenance;
+  ResultProvenance& provenance = all->job.provenance;
   provenance.threads = done.outcome.threads;
   provenance.seconds = done.outcome.seconds;
   provenance.partial = done.outcome.interrupted;
@@ -176,11 +176,10 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   done.remove_checkpoints = all->job.remove_checkpoints;
   if constexpr (IsResult<Result>) {
     done.kind = Result::kVerb;
-    done.show = [all](const headway::ResultProvenance& origin, FieldSink& sink) {
+    done.show = [all](const ResultProvenance& origin, FieldSink& sink) {
       io::ResultOutput<Result>::show(all->job.study, all->result, origin, sink);
     };
-    done.save = [all](const headway::ResultProvenance& origin, const std::string& file_path,
-                      bool force) {
+    done.save = [all](const ResultProvenance& origin, const std::string& file_path, bool force) {
       io::write_result(file_path, all->job.study, all->result, origin, force);
     };
     done.reusable = reusable_of(all);

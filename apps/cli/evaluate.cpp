@@ -19,13 +19,10 @@ namespace headway::cli {
 
 namespace {
 
-using headway::EvaluateResult;
-using headway::TrainedNetwork;
-
 struct EvaluateJob : Job {
   std::vector<TrainedNetwork> networks;
-  headway::TaskChange change;
-  headway::TaskMaker make_task;
+  TaskChange change;
+  TaskMaker make_task;
   bool other_files = false;  ///< the change names files itself: other data are meant
 };
 
@@ -62,8 +59,8 @@ std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observe
   }
   std::vector<std::string> hashes;
   for (const TrainedNetwork& network : job.networks) {
-    const headway::Study study = headway::changed_study(network, job.change);
-    const headway::TrainTask task = job.make_task(study);
+    const Study study = headway::changed_study(network, job.change);
+    const TrainTask task = job.make_task(study);
     headway::require_same_tokens(network, task);
     hashes.push_back(task.content_hash);
   }

@@ -23,17 +23,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct ExtractJob : Job {
-  headway::TrainedNetwork network;
+  TrainedNetwork network;
   training::OneShotExamples images;  ///< of a linear-value network
-  headway::TrainTask task;           ///< of a transformer
+  TrainTask task;                    ///< of a transformer
 
   [[nodiscard]] bool linear_value() const {
     return study.train.model.network == training::NetworkKind::kLinearValue;
   }
 };
 
-std::string heads_line(const headway::TrainedNetwork& network,
-                       const headway::ExtractResult& result) {
+std::string heads_line(const TrainedNetwork& network, const ExtractResult& result) {
   return wrapped(fmt::format(
       "{}: {} weights after {} steps, heads [{}], {} paths, {} features", network.study_name,
       word_of(network.study.extract.weights), network.step, numbers_text(result.dataset.heads),
@@ -41,7 +40,7 @@ std::string heads_line(const headway::TrainedNetwork& network,
 }
 
 /// How well the parts add up; "" for a network that is not taken apart.
-std::string gap_line(const headway::ExtractResult& result) {
+std::string gap_line(const ExtractResult& result) {
   if (result.dataset.form != AttentionForm::kPathFeatures) return "";
   return fmt::format("the parts add up to the embedding with a relative error of {:.1g}\n",
                      result.largest_gap);
@@ -49,10 +48,9 @@ std::string gap_line(const headway::ExtractResult& result) {
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-std::string extract_text(const headway::TrainedNetwork& network,
-                         const headway::ExtractResult& result) {
+std::string extract_text(const TrainedNetwork& network, const ExtractResult& result) {
   Table table({"split<", "examples", "accuracy", "squared error"});
-  for (const headway::ExtractedSplit& split : result.splits) {
+  for (const ExtractedSplit& split : result.splits) {
     table.add({split.name, std::to_string(split.examples), cell(split.accuracy, "{:.4f}"),
                small_cell(split.mean_squared_error)});
   }
@@ -69,8 +67,8 @@ std::string extract_text(const headway::TrainedNetwork& network,
                      values_line("", 0, diagonal_text(result.order_parameter / scale, 16)));
 }
 
-std::string extract_json(const headway::TrainedNetwork& network,
-                         const headway::ExtractResult& result, const std::string& output) {
+std::string extract_json(const TrainedNetwork& network, const ExtractResult& result,
+                         const std::string& output) {
   Json out;
   out["study"] = network.study_name;
   out["run"] = network.study.extract.run;
@@ -81,7 +79,7 @@ std::string extract_json(const headway::TrainedNetwork& network,
   out["heads"] = result.dataset.heads;
   out["features"] = result.dataset.features;
   out["splits"] = Json::array();
-  for (const headway::ExtractedSplit& split : result.splits) {
+  for (const ExtractedSplit& split : result.splits) {
     out["splits"].push_back({{"name", split.name},
                              {"examples", split.examples},
                              {"accuracy", number_or_null(split.accuracy)},
@@ -103,20 +101,20 @@ std::string extract_json(const headway::TrainedNetwork& network,
 
 /// Sizes of what a transformer is taken apart into; none for a linear-value network, whose heads
 /// are written as they are.
-std::optional<headway::ExtractSizes> planned_sizes(const ExtractJob& job) {
+std::optional<ExtractSizes> planned_sizes(const ExtractJob& job) {
   if (job.linear_value()) return std::nullopt;
   return headway::extract_sizes(job.study, job.network.parameters, *job.task.task);
 }
 
-std::string sizes_line(const headway::ExtractSizes& sizes) {
+std::string sizes_line(const ExtractSizes& sizes) {
   return fmt::format("heads [{}], {} paths, {} features, {:.3g} GiB of memory\n",
                      numbers_text(sizes.heads), model::path_count<double>(sizes.heads),
                      sizes.features, sizes.bytes / kGibibyte);
 }
 
 std::string plan_extract(const Options& options, const ExtractJob& job) {
-  const headway::ExtractOptions& wanted = job.study.extract;
-  const std::optional<headway::ExtractSizes> sizes = planned_sizes(job);
+  const ExtractOptions& wanted = job.study.extract;
+  const std::optional<ExtractSizes> sizes = planned_sizes(job);
   if (options.json) {
     Json out;
     out["dry_run"] = true;
@@ -175,11 +173,10 @@ std::string read_extract_data(const Options& options, ExtractJob& job, Observer&
 }
 
 /// headway::extract(), whose errors then name the file.
-headway::ExtractResult compute_extract(const Options& options, ExtractJob& job,
-                                       Observer& observer) {
-  const headway::TrainedNetwork& network = job.network;
+ExtractResult compute_extract(const Options& options, ExtractJob& job, Observer& observer) {
+  const TrainedNetwork& network = job.network;
   try {
-    headway::ExtractResult result =
+    ExtractResult result =
         job.linear_value()
             ? headway::extract(network.study, network.parameters, job.images, observer)
             : headway::extract(network.study, network.parameters, *job.task.task, observer);
@@ -195,9 +192,8 @@ headway::ExtractResult compute_extract(const Options& options, ExtractJob& job,
   }
 }
 
-void write_extract(const Options& options, const ExtractJob& job,
-                   const headway::ExtractResult& result) {
-  const headway::TrainedNetwork& network = job.network;
+void write_extract(const Options& options, const ExtractJob& job, const ExtractResult& result) {
+  const TrainedNetwork& network = job.network;
   io::write_extracted(options.output, result,
                       {{"study", network.study_name},
                        {"study_toml", job.provenance.study_toml},
@@ -213,7 +209,7 @@ void write_extract(const Options& options, const ExtractJob& job,
 }
 
 std::string print_extract(const Options& options, const ExtractJob& job,
-                          const headway::ExtractResult& result) {
+                          const ExtractResult& result) {
   return options.json ? extract_json(job.network, result, options.output)
                       : extract_text(job.network, result);
 }
@@ -237,7 +233,7 @@ std::vector<CommandOption> extract_options() {
 }  // namespace
 
 Verb extract_verb() {
-  return make_verb<ExtractJob, headway::ExtractResult>(
+  return make_verb<ExtractJob, ExtractResult>(
       {.name = "extract",
        .summary = "turn a trained network into a data set of the theory",
        .sections = {"extract"},
@@ -263,7 +259,7 @@ Verb extract_verb() {
        .read_data = &read_extract_data,
        .plan = &plan_extract,
        .compute = &compute_extract,
-       .outcome = [](const headway::ExtractResult&) { return Outcome{}; },
+       .outcome = [](const ExtractResult&) { return Outcome{}; },
        .write = &write_extract,
        .print = &print_extract,
        .closing = &closing});

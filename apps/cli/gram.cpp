@@ -26,7 +26,7 @@ struct GramJob : Job {
 io::CheckedShare checked_share(const Options& options) {
   if (options.ranks != nullptr) return {options.ranks->rank(), options.ranks->size()};
   if (options.shard.empty()) return {};
-  const headway::Shard shard = headway::read_shard(options.shard);
+  const Shard shard = headway::read_shard(options.shard);
   return {static_cast<Index>(shard.index), static_cast<Index>(shard.count)};
 }
 
@@ -51,7 +51,7 @@ void warn_of_doubles(const std::vector<std::string>& files, Observer& observer) 
 
 /// Opens the data sets; their path features stay in the files. The hash is of names and contents.
 std::string read_gram_data(const Options& options, GramJob& job, Observer& observer) {
-  if (job.study.task.kind() != headway::TaskKind::kDataset) {
+  if (job.study.task.kind() != TaskKind::kDataset) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("{}: gram takes data-set files (HDF5)", options.input));
   }
@@ -91,19 +91,18 @@ std::string plan_gram(const Options& options, const GramJob& job) {
       8.0 * columns * columns / (1024 * 1024));
 }
 
-headway::GramResult compute_gram(const Options& /*options*/, GramJob& job, Observer& observer) {
+GramResult compute_gram(const Options& /*options*/, GramJob& job, Observer& observer) {
   return headway::gram(job.study, job.datasets, observer, job.shard);
 }
 
-std::optional<headway::GramResult> share_gram(const Options& options, GramJob& job,
-                                              Observer& observer) {
+std::optional<GramResult> share_gram(const Options& options, GramJob& job, Observer& observer) {
   return headway::gram_on_ranks(job.study, job.datasets, observer, *options.ranks);
 }
 
 }  // namespace
 
 Verb gram_verb() {
-  return make_shared_verb<GramJob, headway::GramResult>(
+  return make_shared_verb<GramJob, GramResult>(
       {.name = headway::kGramVerb,
        .summary = "sum data sets of any size into a Gram matrix for solve and sample",
        .sections = {"model"},
@@ -120,11 +119,11 @@ Verb gram_verb() {
        .compute = &compute_gram,
        .outcome = &gram_outcome,
        .write =
-           [](const Options& options, const GramJob& job, const headway::GramResult& result) {
+           [](const Options& options, const GramJob& job, const GramResult& result) {
              io::write_gram(options.output, result, job.provenance, options.force);
            },
        .print = [](const Options& options, const GramJob& /*job*/,
-                   const headway::GramResult& result) { return gram_text(options, result); },
+                   const GramResult& result) { return gram_text(options, result); },
        .share = &share_gram});
 }
 

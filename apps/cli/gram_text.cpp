@@ -9,7 +9,7 @@ namespace headway::cli {
 
 namespace {
 
-std::string gram_json(const headway::GramResult& result) {
+std::string gram_json(const GramResult& result) {
   nlohmann::ordered_json out;
   out["examples"] = result.examples();
   out["heads"] = result.heads;
@@ -19,14 +19,14 @@ std::string gram_json(const headway::GramResult& result) {
   }
   out["sources"] = result.sources;
   out["sets"] = nlohmann::ordered_json::object();
-  for (const headway::GramSet& set : result.sets) out["sets"][set.name] = set.labels.rows();
+  for (const GramSet& set : result.sets) out["sets"][set.name] = set.labels.rows();
   out["seconds"] = result.seconds;
   return json_text(out);
 }
 
 }  // namespace
 
-std::string gram_text(const Options& options, const headway::GramResult& result) {
+std::string gram_text(const Options& options, const GramResult& result) {
   if (options.json) return gram_json(result);
   std::string text =
       fmt::format("{} examples, heads [{}]", result.examples(), numbers_text(result.heads));
@@ -35,7 +35,7 @@ std::string gram_text(const Options& options, const headway::GramResult& result)
         fmt::format(", D = p N_0 = {}, {} outputs", result.data.gram.rows(), result.data.outputs());
   }
   text += "\n";
-  for (const headway::GramSet& set : result.sets) {
+  for (const GramSet& set : result.sets) {
     text +=
         fmt::format("further set {}: {} examples, kept as they are\n", set.name, set.labels.rows());
   }

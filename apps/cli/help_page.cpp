@@ -72,12 +72,12 @@ HelpSection options_section(const Verb& verb, bool arguments) {
 }
 
 /// The keys of one table of a study file.
-HelpSection keys_section(const headway::Section& section) {
+HelpSection keys_section(const Section& section) {
   HelpSection out{section.name.empty() ? "Keys outside any table" : "[" + section.name + "]"};
   out.below = true;
   if (section.task) out.title += fmt::format(" with kind = \"{}\"", word_of(*section.task));
   out.lead = section.help;
-  const headway::Study defaults;
+  const Study defaults;
   for (const auto& option : section.table.options) {
     const std::string fallback = option.write(defaults);
     out.entries.push_back({option.name, option.help + "\n" + option.allowed +
@@ -103,7 +103,7 @@ void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
                       "The keys of the study file that matter here follow, table by table. --set "
                       "takes each as TABLE.KEY=VALUE."});
   for (const std::string& name : verb.sections) {
-    for (const headway::Section& section : headway::study_sections()) {
+    for (const Section& section : headway::study_sections()) {
       if (section.name == name) sections.push_back(keys_section(section));
     }
     if (name == "sweep") sections.push_back(sweep_section());

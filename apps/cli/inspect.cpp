@@ -20,7 +20,7 @@ int inspect(const Options& options) {
     text = io::describe_hdf5_file(options.input);
     object["description"] = text;
   } else {
-    const headway::Study study = io::read_study(options.input, overlays).study;
+    const Study study = io::read_study(options.input, overlays).study;
     text = io::write_study(study);
     object["study"] = study.name;
     object["study_hash"] = headway::study_hash(study);

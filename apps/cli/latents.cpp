@@ -22,9 +22,6 @@ namespace headway::cli {
 
 namespace {
 
-using headway::LatentsResult;
-using headway::TrainedNetwork;
-
 struct LatentsJob : TrainJob {
   bool trained = false;  ///< the input is a result of `train`
   std::vector<TrainedNetwork> networks;
@@ -47,8 +44,7 @@ std::string read_latents_data(const Options& options, LatentsJob& job, Observer&
   if (!headway::is_training_task(job.study.task.kind())) headway::check_latents(job.study);
   if (!job.trained) {
     std::string hash = read_training_data(options, job, observer);
-    for (const headway::TrainRun& run : job.runs)
-      headway::check_latents(headway::latents_study(run.study));
+    for (const TrainRun& run : job.runs) headway::check_latents(headway::latents_study(run.study));
     if (job.origin == io::StudyOrigin::kResultFile) {
       observer.warning(fmt::format(
           "{}: holds no networks, so {} {} trained again. Give the result of headway train, if you "
@@ -74,8 +70,8 @@ bool goes_on(const Options& options, const LatentsJob& job) {
 
 LatentsResult compute_latents(const Options& options, LatentsJob& job, Observer& observer) {
   if (job.trained) return headway::latents(job.networks, job.make_task, observer);
-  const headway::TrainResult trained = train_grid(options, job, observer, {});
-  for (const headway::TrainedRun& run : trained.runs) {
+  const TrainResult trained = train_grid(options, job, observer, {});
+  for (const TrainedRun& run : trained.runs) {
     const std::string fault = headway::training_fault(run);
     if (!fault.empty()) {
       observer.warning(fmt::format("{}, seed {} is left out: {}", run.label, run.seed, fault));
@@ -93,7 +89,7 @@ LatentsResult compute_latents(const Options& options, LatentsJob& job, Observer&
 Outcome latents_outcome(const LatentsResult& result) {
   Outcome outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
                   result.interrupted, result.seconds, result.threads};
-  for (const headway::LatentRun& run : result.runs) {
+  for (const LatentRun& run : result.runs) {
     for (const std::string& fault : headway::latent_faults(run)) {
       outcome.faults.push_back(
           fmt::format("{}, seed {}: not usable: {}", run.label, run.seed, fault));
@@ -103,7 +99,7 @@ Outcome latents_outcome(const LatentsResult& result) {
 }
 
 std::string plan_latents(const Options& options, const LatentsJob& job) {
-  const headway::LatentsOptions& wanted = job.study.latents;
+  const LatentsOptions& wanted = job.study.latents;
   const std::size_t count = job.trained ? job.networks.size() : job.runs.size();
   if (options.json) {
     nlohmann::ordered_json out;

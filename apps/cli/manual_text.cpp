@@ -80,7 +80,7 @@ std::string manual_name(const HelpPage& page) {
 }
 
 std::string manual_text(const HelpPage& page) {
-  const headway::BuildInfo build = headway::build_info();
+  const BuildInfo build = headway::build_info();
   std::string out =
       fmt::format(".TH {} 1 \"{}\" {} \"Headway\"\n", roff_argument(upper_case(manual_name(page))),
                   build.date, roff_argument("headway " + build.version));

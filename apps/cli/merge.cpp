@@ -19,14 +19,14 @@ namespace headway::cli {
 namespace {
 
 struct MergeJob : Job {
-  std::vector<headway::PartHeader> parts;  ///< in the order of their shards
+  std::vector<PartHeader> parts;  ///< in the order of their shards
 };
 
 /// Kind and provenance of the parts, in the order of the command line.
-std::vector<headway::PartHeader> read_headers(const Options& options) {
+std::vector<PartHeader> read_headers(const Options& options) {
   std::vector<std::string> files = {options.input};
   files.insert(files.end(), options.more_inputs.begin(), options.more_inputs.end());
-  std::vector<headway::PartHeader> headers;
+  std::vector<PartHeader> headers;
   for (const std::string& file : files) {
     headers.push_back({file, io::read_result_kind(file), io::read_result_provenance(file)});
   }
@@ -38,8 +38,7 @@ template <class Result>
 struct Merging {
   std::function<Result(const MergeJob&)> join;
   std::function<Outcome(const Result&)> outcome;
-  std::function<void(const Options&, const MergeJob&, const Result&,
-                     const headway::ResultProvenance&)>
+  std::function<void(const Options&, const MergeJob&, const Result&, const ResultProvenance&)>
       write;
   std::function<std::string(const Options&, const MergeJob&, const Result&)> print;
 };
@@ -47,19 +46,19 @@ struct Merging {
 template <class Result, class Read>
 std::vector<Result> read_parts(const MergeJob& job, Read read) {
   std::vector<Result> results;
-  for (const headway::PartHeader& part : job.parts) results.push_back(read(part.file));
+  for (const PartHeader& part : job.parts) results.push_back(read(part.file));
   return results;
 }
 
 /// The course of merging: the parts are read where the verb itself would compute.
 template <class Result>
 Computation merge(const Options& options, Observer& observer,
-                  const std::vector<headway::PartHeader>& headers, Merging<Result> merging) {
+                  const std::vector<PartHeader>& headers, Merging<Result> merging) {
   Course<MergeJob, Result> course;
   course.load = [&](const Options&) {
     MergeJob job;
     for (const std::size_t i : headway::order_of_parts(headers)) job.parts.push_back(headers[i]);
-    const headway::PartHeader& first = job.parts.front();
+    const PartHeader& first = job.parts.front();
     job.study = io::parse_study(first.provenance.study_toml, first.file);
     return job;
   };
@@ -82,10 +81,10 @@ Computation merge(const Options& options, Observer& observer,
 /// Results that lie in result files.
 template <class Result>
 Merging<Result> merging_of(Outcome (*outcome)(const Result&),
-                           std::string (*table)(const headway::Study&, const Result&)) {
+                           std::string (*table)(const Study&, const Result&)) {
   Merging<Result> merging;
   merging.join = [](const MergeJob& job) {
-    headway::Parts<Result> parts;
+    Parts<Result> parts;
     const auto read_file = [](const std::string& file) {
       return io::read_shared_result<Result>(file);
     };
@@ -94,7 +93,7 @@ Merging<Result> merging_of(Outcome (*outcome)(const Result&),
   };
   merging.outcome = outcome;
   merging.write = [](const Options& to, const MergeJob& job, const Result& result,
-                     const headway::ResultProvenance& provenance) {
+                     const ResultProvenance& provenance) {
     io::write_result(to.output, job.study, result, provenance, job.overwrite);
   };
   merging.print = [table](const Options& to, const MergeJob& job, const Result& result) {
@@ -103,37 +102,37 @@ Merging<Result> merging_of(Outcome (*outcome)(const Result&),
   return merging;
 }
 
-Merging<headway::GramResult> merging_of_grams() {
+Merging<GramResult> merging_of_grams() {
   return {[](const MergeJob& job) {
-            return headway::merge_grams(read_parts<headway::GramResult>(job, &io::read_gram_part));
+            return headway::merge_grams(read_parts<GramResult>(job, &io::read_gram_part));
           },
           &gram_outcome,
-          [](const Options& to, const MergeJob& job, const headway::GramResult& result,
-             const headway::ResultProvenance& provenance) {
+          [](const Options& to, const MergeJob& job, const GramResult& result,
+             const ResultProvenance& provenance) {
             io::write_gram(to.output, result, provenance, job.overwrite);
           },
-          [](const Options& to, const MergeJob&, const headway::GramResult& result) {
+          [](const Options& to, const MergeJob&, const GramResult& result) {
             return gram_text(to, result);
           }};
 }
 
-Outcome outcome_of_solve(const headway::SolveResult& result) {
+Outcome outcome_of_solve(const SolveResult& result) {
   return solve_outcome(result, result.seconds);
 }
 
 Computation compute_merge(const Options& options, Observer& observer) {
-  const std::vector<headway::PartHeader> headers = read_headers(options);
+  const std::vector<PartHeader> headers = read_headers(options);
   const std::string& kind = headers.front().kind;
   const auto merged = [&](const auto& merging) {
     return merge(options, observer, headers, merging);
   };
-  if (kind == headway::SolveResult::kVerb) {
+  if (kind == SolveResult::kVerb) {
     return merged(merging_of(&outcome_of_solve, &solve_table));
   }
-  if (kind == headway::SampleResult::kVerb) {
+  if (kind == SampleResult::kVerb) {
     return merged(merging_of(&sample_outcome, &sample_table));
   }
-  if (kind == headway::TrainResult::kVerb) {
+  if (kind == TrainResult::kVerb) {
     return merged(merging_of(&train_outcome, &train_table));
   }
   if (kind == headway::kGramVerb) return merged(merging_of_grams());

@@ -11,7 +11,7 @@ namespace headway::cli {
 
 namespace {
 
-bool is_finite(const headway::SolvePoint& point) {
+bool is_finite(const SolvePoint& point) {
   bool finite = std::isfinite(point.action) && std::isfinite(point.summary.gradient_norm) &&
                 point.order_parameters.readout.allFinite() && point.predictor.mean.allFinite() &&
                 point.predictor.variance.allFinite();
@@ -25,10 +25,10 @@ std::string points_text(std::size_t count) {
 
 }  // namespace
 
-Outcome solve_outcome(const headway::SolveResult& result, double seconds) {
+Outcome solve_outcome(const SolveResult& result, double seconds) {
   Outcome outcome{points_text(result.points.size()), result.interrupted, seconds, result.threads};
   std::vector<std::string>& faults = outcome.faults;
-  for (const headway::SolvePoint& point : result.points) {
+  for (const SolvePoint& point : result.points) {
     const std::string where =
         fmt::format("widths {}, temperature {:g}", widths_text(point.widths), point.temperature);
     if (!is_finite(point)) {
@@ -42,10 +42,10 @@ Outcome solve_outcome(const headway::SolveResult& result, double seconds) {
   return outcome;
 }
 
-Outcome sample_outcome(const headway::SampleResult& result) {
+Outcome sample_outcome(const SampleResult& result) {
   Outcome outcome{points_text(result.points.size()), result.interrupted, result.seconds,
                   result.solve.threads};
-  for (const headway::SamplePoint& point : result.points) {
+  for (const SamplePoint& point : result.points) {
     const std::string fault = headway::sampling_fault(point);
     if (fault.empty()) continue;
     outcome.faults.push_back(fmt::format("widths {}, temperature {:g}: not usable: {}",
@@ -54,10 +54,10 @@ Outcome sample_outcome(const headway::SampleResult& result) {
   return outcome;
 }
 
-Outcome train_outcome(const headway::TrainResult& result) {
+Outcome train_outcome(const TrainResult& result) {
   Outcome outcome{"", result.interrupted, result.seconds, result.threads};
   std::size_t done = 0;
-  for (const headway::TrainedRun& run : result.runs) {
+  for (const TrainedRun& run : result.runs) {
     done += run.done() ? 1 : 0;
     const std::string fault = headway::training_fault(run);
     if (fault.empty()) continue;
@@ -68,7 +68,7 @@ Outcome train_outcome(const headway::TrainResult& result) {
   return outcome;
 }
 
-Outcome gram_outcome(const headway::GramResult& result) {
+Outcome gram_outcome(const GramResult& result) {
   return {fmt::format("{} examples", result.examples()), false, result.seconds, result.threads};
 }
 

@@ -8,8 +8,8 @@
 
 namespace headway::cli {
 
-std::string plan_text(const headway::TheoryPlan& plan, const headway::Study& study,
-                      const std::string& verb, const std::string& output) {
+std::string plan_text(const TheoryPlan& plan, const Study& study, const std::string& verb,
+                      const std::string& output) {
   std::string out;
   const auto line = [&out](const std::string& name, const std::string& value) {
     constexpr std::size_t kWidth = 18;
@@ -50,8 +50,7 @@ std::string plan_text(const headway::TheoryPlan& plan, const headway::Study& stu
   return out;
 }
 
-std::string plan_json(const headway::TheoryPlan& plan, const headway::Study& study,
-                      const std::string& verb) {
+std::string plan_json(const TheoryPlan& plan, const Study& study, const std::string& verb) {
   nlohmann::ordered_json out;
   out["dry_run"] = true;
   out["verb"] = verb;

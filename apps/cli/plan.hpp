@@ -7,9 +7,8 @@
 namespace headway::cli {
 
 // What --dry-run prints for verbs of the theory.
-std::string plan_text(const headway::TheoryPlan& plan, const headway::Study& study,
-                      const std::string& verb, const std::string& output);
-std::string plan_json(const headway::TheoryPlan& plan, const headway::Study& study,
-                      const std::string& verb);
+std::string plan_text(const TheoryPlan& plan, const Study& study, const std::string& verb,
+                      const std::string& output);
+std::string plan_json(const TheoryPlan& plan, const Study& study, const std::string& verb);
 
 }  // namespace headway::cli

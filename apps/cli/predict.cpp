@@ -24,18 +24,16 @@ namespace headway::cli {
 
 namespace {
 
-using headway::PredictResult;
-
 constexpr std::size_t kShownExamples = 5;  // of each set at each point
 
 struct PredictJob : Job {
   std::string kind;  ///< of the result that predicts
-  headway::SolveResult solved;
-  std::optional<headway::SampleResult> sampled;
+  SolveResult solved;
+  std::optional<SampleResult> sampled;
   std::string inputs_name;
   std::vector<std::string> names;  ///< of the sets of new inputs
   tasks::Dataset dataset;          ///< of headway::with_inputs()
-  headway::TheoryPlan plan;
+  TheoryPlan plan;
 };
 
 /// The points are those of the result: only what changes no prediction may be set.
@@ -77,12 +75,12 @@ bool networks_predict(const Options& options) {
                 fmt::format("{}: is no result file; allowed: a result of solve, sample or train",
                             options.input));
   }
-  return io::read_result_kind(options.input) == headway::TrainResult::kVerb;
+  return io::read_result_kind(options.input) == TrainResult::kVerb;
 }
 
 /// The data that the result was computed from. Error{kBadData} where they have changed.
 tasks::Dataset data_of_result(const Options& options, const PredictJob& job,
-                              const headway::ResultProvenance& stored) {
+                              const ResultProvenance& stored) {
   tasks::Dataset dataset = theory_data(options, job.study);
   if (options.dataset || stored.data_hash == dataset.content_hash) return dataset;
   throw Error(ErrorKind::kBadData,
@@ -92,8 +90,8 @@ tasks::Dataset data_of_result(const Options& options, const PredictJob& job,
 }
 
 std::string read_predict_data(const Options& options, PredictJob& job, Observer& observer) {
-  headway::ResultProvenance stored;
-  if (job.kind == headway::SampleResult::kVerb) {
+  ResultProvenance stored;
+  if (job.kind == SampleResult::kVerb) {
     job.sampled = io::read_sample_result(options.input);
     stored = io::read_result_provenance(options.input);
   } else {
@@ -109,7 +107,7 @@ std::string read_predict_data(const Options& options, PredictJob& job, Observer&
   job.inputs_name = inputs.name;
   job.names = headway::input_names(inputs);
   job.dataset = headway::with_inputs(data, inputs);
-  job.plan = headway::plan_theory(job.study, job.dataset, headway::TheoryVerb::kSolves, 1);
+  job.plan = headway::plan_theory(job.study, job.dataset, TheoryVerb::kSolves, 1);
   headway::require_memory(job.plan, job.study, physical_memory());
   return headway::combined_data_hash({data.content_hash, inputs.content_hash});
 }
@@ -155,8 +153,8 @@ std::string predict_table(const PredictResult& result) {
   header.emplace_back("class");
   Table table(header, 4);
   bool cut = false;
-  for (const headway::PredictedPoint& point : result.points) {
-    for (const headway::PredictedSet& set : point.sets) {
+  for (const PredictedPoint& point : result.points) {
+    for (const PredictedSet& set : point.sets) {
       const std::size_t shown = std::min(kShownExamples, set.predicted_class.size());
       cut = cut || shown < set.predicted_class.size();
       for (std::size_t i = 0; i < shown; ++i) {
@@ -187,7 +185,7 @@ Outcome predict_outcome(const PredictResult& result) {
   Outcome outcome{
       fmt::format("{} point{}", result.points.size(), result.points.size() == 1 ? "" : "s"),
       result.interrupted, result.seconds, result.threads};
-  for (const headway::PredictedPoint& point : result.points) {
+  for (const PredictedPoint& point : result.points) {
     const bool finite = std::all_of(point.sets.begin(), point.sets.end(), [](const auto& set) {
       return set.mean.allFinite() && set.deviation.allFinite();
     });

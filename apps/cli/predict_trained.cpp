@@ -22,19 +22,15 @@
 namespace headway::cli {
 namespace {
 
-using headway::NetworkAnswers;
-using headway::NetworkPredictResult;
-using headway::PredictingGroup;
-
 constexpr Index kShown = 5;  // examples of each set
 
 struct NetworksJob : Job {
-  std::vector<headway::TrainedNetwork> networks;
+  std::vector<TrainedNetwork> networks;
   tasks::Dataset inputs;   ///< of networks that read numbers
   std::string name, text;  ///< of networks of text
 
   [[nodiscard]] bool of_text() const {
-    return networks.front().study.task.kind() == headway::TaskKind::kText;
+    return networks.front().study.task.kind() == TaskKind::kText;
   }
 };
 
@@ -199,7 +195,7 @@ std::string text_table(const std::vector<PredictingGroup>& groups) {
     bits.add({group.label, seeds_text(group.seeds), std::to_string(set.bits.size()),
               cell(set.bits_per_byte, "{:.4f}"),
               several ? cell(set.bits_per_byte_deviation, "{:.4f}") : "-"});
-    for (const headway::LikelyToken& token : set.likeliest) {
+    for (const LikelyToken& token : set.likeliest) {
       next.add({group.label, seeds_text(group.seeds), nlohmann::json(token.text).dump(),
                 cell(token.probability, "{:.4f}"),
                 several ? cell(set.next_deviation[static_cast<std::size_t>(token.token)], "{:.4f}")
@@ -223,7 +219,7 @@ std::string networks_text(const NetworkPredictResult& result) {
 Outcome networks_outcome(const NetworkPredictResult& result) {
   Outcome outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
                   result.interrupted, result.seconds, result.threads};
-  for (const headway::PredictingRun& run : result.runs) {
+  for (const PredictingRun& run : result.runs) {
     const bool finite = std::ranges::all_of(run.sets, [](const NetworkAnswers& set) {
       const auto all_finite = [](const std::vector<double>& values) {
         return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });

@@ -62,7 +62,7 @@ std::vector<ExplainedTable> prune_tables() {
 }  // namespace
 
 Verb prune_verb() {
-  Verb verb = make_theory_verb<headway::PruneResult>(
+  Verb verb = make_theory_verb<PruneResult>(
       {.name = "prune",
        .summary = "rank the heads by score and by what is lost without each",
        .sections = {"prune"},
@@ -80,9 +80,7 @@ Verb prune_verb() {
            },
        .table = &prune_table,
        .outcome =
-           [](const headway::PruneResult& result) {
-             return solve_outcome(result.solve, result.seconds);
-           }});
+           [](const PruneResult& result) { return solve_outcome(result.solve, result.seconds); }});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
     if (prunes_networks(options)) return prune_network(options, observer);
     if (!options.theory.empty()) {

@@ -20,14 +20,12 @@
 namespace headway::cli {
 namespace {
 
-using headway::NetworkPruneResult;
-
 struct NetworkJob : Job {
-  std::vector<headway::TrainedNetwork> networks;
-  std::vector<headway::TheoryScores> theory;
+  std::vector<TrainedNetwork> networks;
+  std::vector<TheoryScores> theory;
 };
 
-std::string rank_text(const headway::RankCorrelation& rank) {
+std::string rank_text(const RankCorrelation& rank) {
   if (std::isnan(rank.spearman)) return "-";
   return fmt::format("{} [{}, {}]", cell(rank.spearman, "{:+.2f}"),
                      cell(rank.bootstrap.lower, "{:+.2f}"), cell(rank.bootstrap.upper, "{:+.2f}"));
@@ -41,32 +39,32 @@ std::string curve_text(const std::string& name, std::size_t width,
   return values_line(name, width, decimals_text(values));
 }
 
-std::string run_text(const headway::RunPruning& run) {
+std::string run_text(const RunPruning& run) {
   std::string out = fmt::format("run {}: {}, seed {}:", run.run, run.label, run.seed);
-  for (const headway::NetworkSet& set : run.network.sets) {
+  for (const NetworkSet& set : run.network.sets) {
     out += fmt::format("{} {} {} {}", &set == &run.network.sets.front() ? "" : ",", set.name,
                        run.metric, cell(set.quality.accuracy.mean, "{:.4f}"));
   }
   out = wrapped(out);
   Table heads(
       {"layer", "head", run.metric + " change", "mean in its place", "loss change", "sensitivity"});
-  for (const headway::HeadChange& head : run.heads) {
+  for (const HeadChange& head : run.heads) {
     heads.add({std::to_string(head.layer), std::to_string(head.head),
                estimate_text(head.score, "{:+.4f}"), estimate_text(head.score_mean, "{:+.4f}"),
                estimate_text(head.loss, "{:+.4f}"), cell(head.gradient_sensitivity, "{:.4g}")});
   }
   out += fmt::format("\neach head removed alone, on {}\n{}", run.network.measured_on, heads.text());
   Table ranks({"score<", "with the drop<", "with the rise of the loss<"});
-  for (const headway::NetworkScore& score : run.network.baselines) {
+  for (const NetworkScore& score : run.network.baselines) {
     ranks.add({score.name, rank_text(score.accuracy_drop), rank_text(score.error_rise)});
   }
   out += "rank correlations [95 % interval over resampled examples]\n" + ranks.text();
   std::string curves;
   std::size_t width = 32;
-  for (const headway::NetworkScore& score : run.network.baselines) {
+  for (const NetworkScore& score : run.network.baselines) {
     width = std::max(width, score.name.size() + 5);
   }
-  for (const headway::NetworkScore& score : run.network.baselines) {
+  for (const NetworkScore& score : run.network.baselines) {
     curves += curve_text("by " + score.name, width, score.rising);
   }
   curves += curve_text("greedy on " + run.network.greedy_on, width, run.network.greedy);
@@ -84,7 +82,7 @@ std::string run_text(const headway::RunPruning& run) {
   return out + "\n";
 }
 
-std::string agreement_text(const headway::Spread& spread) {
+std::string agreement_text(const Spread& spread) {
   if (spread.count == 0) return "-";
   const std::string text = measured_text(spread.mean, spread.standard_error, "{:+.2f}");
   return spread.count == 1 ? text : fmt::format("{} ({} seeds)", text, spread.count);
@@ -92,10 +90,10 @@ std::string agreement_text(const headway::Spread& spread) {
 
 std::string result_text(const NetworkPruneResult& result) {
   std::string out;
-  for (const headway::RunPruning& run : result.runs) out += run_text(run);
-  for (const headway::PruneGroup& group : result.groups) {
+  for (const RunPruning& run : result.runs) out += run_text(run);
+  for (const PruneGroup& group : result.groups) {
     Table table({"score<", "rank correlation with the drop<", "with the rise of the loss<"});
-    for (const headway::ScoreAgreement& score : group.scores) {
+    for (const ScoreAgreement& score : group.scores) {
       table.add({score.name, agreement_text(score.drop), agreement_text(score.rise)});
     }
     out += fmt::format("{}, mean over seeds\n{}\n", group.label, table.text());
@@ -113,8 +111,8 @@ NetworkJob load_network_job(const Options& options) {
 
 std::string read_network_data(const Options& options, NetworkJob& job, Observer& observer) {
   job.networks = io::read_trained_networks(
-      options.input, job.study,
-      job.study.prune.trained().weights.value_or(headway::KeptWeights::kBest), observer);
+      options.input, job.study, job.study.prune.trained().weights.value_or(KeptWeights::kBest),
+      observer);
   require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
                         observer);
   return job.networks.front().data_hash;
@@ -122,7 +120,7 @@ std::string read_network_data(const Options& options, NetworkJob& job, Observer&
 
 /// `verb`: the name that it was called by.
 std::string plan_network(const Options& options, const NetworkJob& job, const std::string& verb) {
-  const headway::PruneTrained& wanted = job.study.prune.trained();
+  const PruneTrained& wanted = job.study.prune.trained();
   if (options.json) {
     nlohmann::ordered_json out;
     out["dry_run"] = true;

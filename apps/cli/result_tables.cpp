@@ -17,9 +17,6 @@ namespace headway::cli {
 
 namespace {
 
-using headway::SolvePoint;
-using headway::SolveResult;
-
 constexpr const char* kMeasuredOn =
     "test";                                // where accuracies come from unless another set is named
 constexpr std::size_t kAfterAccuracy = 3;  // columns widths, T, accuracy
@@ -50,7 +47,7 @@ std::string corrected_table(const SolveResult& result) {
 std::string minima_table(const SolveResult& result) {
   Table table({"widths", "T", "S/max N", "U_a", "entropy", "largest", "starts", "U_1 diagonal<"});
   for (const SolvePoint& point : result.points) {
-    for (const headway::AttentionMinimum& minimum : point.minima) {
+    for (const AttentionMinimum& minimum : point.minima) {
       const bool first = &minimum == &point.minima.front();
       table.add(
           {first ? widths_text(point.widths) : "", first ? cell(point.temperature, "{:g}") : "",
@@ -68,15 +65,15 @@ std::string minima_table(const SolveResult& result) {
 
 /// The temperature that each rule chooses and the accuracy there; empty unless several are swept.
 std::string chosen_table(const SolveResult& result) {
-  const std::vector<headway::TemperatureChoice> choices = headway::choose_temperatures(result);
+  const std::vector<TemperatureChoice> choices = headway::choose_temperatures(result);
   const auto by_test = [](const auto& choice) { return choice.by == "test"; };
   const Measure measure(result);
   constexpr std::size_t kBeforeEvidence = 4;
   const SetColumns sets(result);
   Table table(
       sets.header({"widths", "chosen by<", "T", measure.name(), "log evidence"}, kBeforeEvidence));
-  for (const headway::TemperatureChoice& choice : choices) {
-    const headway::PredictorReport& predictor = headway::predictor_at(result, choice);
+  for (const TemperatureChoice& choice : choices) {
+    const PredictorReport& predictor = headway::predictor_at(result, choice);
     table.add(sets.row(
         {choice.model == "theory" ? widths_text(choice.widths) : "GP",
          by_test(choice) ? "test labels*" : choice.by, cell(choice.temperature, "{:g}"),
@@ -94,7 +91,7 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
 }
 
 /// How certain the order of the heads is.
-std::string ranks_text(const headway::PrunePoint& point) {
+std::string ranks_text(const PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
   return wrapped(
@@ -104,8 +101,8 @@ std::string ranks_text(const headway::PrunePoint& point) {
                   point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 
-std::string heads_table(const headway::PrunePoint& point, const Measure& measure,
-                        const std::optional<headway::NetworkPruning>& network) {
+std::string heads_table(const PrunePoint& point, const Measure& measure,
+                        const std::optional<NetworkPruning>& network) {
   std::vector<std::string> header = {"layer", "head",     "name<",
                                      "score", "weighted", measure.name() + " without"};
   if (measure.accuracy()) header.emplace_back("drop");
@@ -113,7 +110,7 @@ std::string heads_table(const headway::PrunePoint& point, const Measure& measure
   if (network) header.emplace_back("network's drop");
   Table table(header);
   for (std::size_t h = 0; h < point.heads.size(); ++h) {
-    const headway::HeadReport& head = point.heads[h];
+    const HeadReport& head = point.heads[h];
     std::vector<std::string> row = {std::to_string(head.layer), std::to_string(head.head),
                                     head.name, cell(head.score, "{:.4f}"),
                                     cell(head.score_weighted, "{:.4f}")};
@@ -134,7 +131,7 @@ std::string heads_table(const headway::PrunePoint& point, const Measure& measure
   return table.text() + ranks_text(point);
 }
 
-std::string curves_text(const headway::PrunePoint& point, const Measure& measure) {
+std::string curves_text(const PrunePoint& point, const Measure& measure) {
   std::string out;
   const std::string greedy =
       point.greedy_on == kMeasuredOn ? "greedy" : "greedy on " + point.greedy_on;
@@ -158,7 +155,7 @@ std::string curves_text(const headway::PrunePoint& point, const Measure& measure
 constexpr double kUnequalPaths = 4.0;
 
 /// A warning where paths differ much in size; else "".
-std::string path_norms_text(const headway::PruneResult& result) {
+std::string path_norms_text(const PruneResult& result) {
   const VectorXd& norms = result.path_norms;
   if (norms.size() < 2 || !(norms.maxCoeff() > kUnequalPaths * norms.minCoeff())) {
     return "";
@@ -178,7 +175,7 @@ std::string path_norms_text(const headway::PruneResult& result) {
 
 }  // namespace
 
-std::string solve_table(const headway::Study& study, const SolveResult& result) {
+std::string solve_table(const Study& study, const SolveResult& result) {
   const SetColumns sets(result);
   const Measure measure(result);
   Table table(sets.header({"widths", "T", measure.name(), "GP", "S/max N", "U_a", "U_1 diagonal<",
@@ -201,12 +198,12 @@ std::string solve_table(const headway::Study& study, const SolveResult& result) 
   return out + minima_table(result) + corrected_table(result) + chosen_table(result);
 }
 
-std::string align_table(const headway::Study& study, const headway::AlignResult& result) {
+std::string align_table(const Study& study, const AlignResult& result) {
   constexpr Index kMost = 8;
   std::string out = study_header(study, result.solve);
   out += wrapped("overlap |v_k . y| / |y| of eigenvector k (falling eigenvalue) with the labels\n");
   Table table({"widths", "T", "kernel<", "k = 1 ... 8<", "sum of squares"}, 3);
-  for (const headway::AlignPoint& point : result.points) {
+  for (const AlignPoint& point : result.points) {
     const auto row = [&](const char* kernel, const VectorXd& overlaps, const VectorXd& cumulative) {
       const Index shown = std::min(kMost, overlaps.size());
       const VectorXd head = overlaps.head(shown);
@@ -221,11 +218,11 @@ std::string align_table(const headway::Study& study, const headway::AlignResult&
   return out + table.text();
 }
 
-std::string prune_table(const headway::Study& study, const headway::PruneResult& result) {
+std::string prune_table(const Study& study, const PruneResult& result) {
   const Measure measure(result.solve);
   std::string out =
       study_header(study, result.solve) + path_norms_text(result) + carried_network_table(result);
-  for (const headway::PrunePoint& point : result.points) {
+  for (const PrunePoint& point : result.points) {
     const SolvePoint* whole = headway::theory_at(result.solve, point.widths, point.temperature);
     out += fmt::format("{}, {} {}\n", point_title(point.widths, point.temperature), measure.name(),
                        whole != nullptr ? measure.text(whole->predictor) : "-");

@@ -8,9 +8,9 @@
 namespace headway::cli {
 
 // What each verb prints on standard output without --json.
-std::string solve_table(const headway::Study& study, const headway::SolveResult& result);
-std::string align_table(const headway::Study& study, const headway::AlignResult& result);
-std::string prune_table(const headway::Study& study, const headway::PruneResult& result);
-std::string sample_table(const headway::Study& study, const headway::SampleResult& result);
+std::string solve_table(const Study& study, const SolveResult& result);
+std::string align_table(const Study& study, const AlignResult& result);
+std::string prune_table(const Study& study, const PruneResult& result);
+std::string sample_table(const Study& study, const SampleResult& result);
 
 }  // namespace headway::cli

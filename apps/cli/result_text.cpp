@@ -15,7 +15,7 @@ namespace headway::cli {
 namespace {
 
 /// ", 1000 test, 200 validation and 500 mnist examples"; " and 1000 test examples" without sets.
-std::string evaluated_text(const headway::SolveResult& result) {
+std::string evaluated_text(const SolveResult& result) {
   if (result.set_names.empty()) return fmt::format(" and {} test examples", result.test_examples);
   std::string out = fmt::format(", {} test", result.test_examples);
   for (std::size_t i = 0; i < result.set_names.size(); ++i) {
@@ -38,7 +38,7 @@ std::string diagonal_of(const MatrixXd& mean, const MatrixXd& error,
 
 }  // namespace
 
-std::string study_header(const headway::Study& study, const headway::SolveResult& result) {
+std::string study_header(const Study& study, const SolveResult& result) {
   const Index paths = model::path_count(result.heads);
   return wrapped(fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {} path{}\n\n",
                              study.name, result.train_examples, evaluated_text(result),
@@ -46,21 +46,20 @@ std::string study_header(const headway::Study& study, const headway::SolveResult
                              numbers_text(result.heads), paths, paths == 1 ? "" : "s"));
 }
 
-Measure::Measure(const headway::SolveResult& result)
-    : accuracy_(labels_are_classes(result.test_labels)) {}
+Measure::Measure(const SolveResult& result) : accuracy_(labels_are_classes(result.test_labels)) {}
 
-std::string Measure::text(const headway::PredictorReport& report) const {
+std::string Measure::text(const PredictorReport& report) const {
   return accuracy_ ? cell(report.accuracy, "{:.4f}") : cell(report.mean_squared_error, "{:.4g}");
 }
 
-std::string Measure::limit_text(const headway::SolveResult& result, double temperature) const {
-  const headway::GaussianProcessPoint* limit = headway::gaussian_process_at(result, temperature);
+std::string Measure::limit_text(const SolveResult& result, double temperature) const {
+  const GaussianProcessPoint* limit = headway::gaussian_process_at(result, temperature);
   return limit != nullptr ? text(limit->predictor) : "-";
 }
 
-SetColumns::SetColumns(const headway::SolveResult& result) {
+SetColumns::SetColumns(const SolveResult& result) {
   for (const std::string& name : result.set_names) {
-    const auto has_accuracy = [&](const headway::PredictorReport& report) {
+    const auto has_accuracy = [&](const PredictorReport& report) {
       return std::any_of(report.sets.begin(), report.sets.end(), [&](const auto& set) {
         return set.name == name && std::isfinite(set.accuracy);
       });
@@ -80,10 +79,10 @@ std::vector<std::string> SetColumns::header(std::vector<std::string> header, std
 }
 
 std::vector<std::string> SetColumns::row(std::vector<std::string> row, std::size_t at,
-                                         const headway::PredictorReport& report) const {
+                                         const PredictorReport& report) const {
   for (const Column& column : columns_) {
     double value = headway::kUndefined;
-    for (const headway::SetReport& set : report.sets) {
+    for (const SetReport& set : report.sets) {
       if (set.name == column.name) value = column.accuracy ? set.accuracy : set.mean_squared_error;
     }
     row.insert(row.begin() + static_cast<std::ptrdiff_t>(at++),

@@ -11,21 +11,20 @@ namespace headway::cli {
 // Words and numbers that the tables of several verbs share.
 
 /// "name: 100 train and 200 test examples, ..." and an empty line.
-std::string study_header(const headway::Study& study, const headway::SolveResult& result);
+std::string study_header(const Study& study, const SolveResult& result);
 
 /// How good predictors are on the test set: their accuracy, or the mean squared error where labels
 /// are real numbers.
 class Measure {
  public:
-  explicit Measure(const headway::SolveResult& result);
+  explicit Measure(const SolveResult& result);
   [[nodiscard]] bool accuracy() const { return accuracy_; }
   /// "accuracy" or "test MSE".
   [[nodiscard]] std::string name() const { return accuracy_ ? "accuracy" : "test MSE"; }
   /// The number as a cell of a table.
-  [[nodiscard]] std::string text(const headway::PredictorReport& report) const;
+  [[nodiscard]] std::string text(const PredictorReport& report) const;
   /// The Gaussian process's.
-  [[nodiscard]] std::string limit_text(const headway::SolveResult& result,
-                                       double temperature) const;
+  [[nodiscard]] std::string limit_text(const SolveResult& result, double temperature) const;
 
  private:
   bool accuracy_;
@@ -35,12 +34,12 @@ class Measure {
 /// MSE" the mean squared error, where labels are real numbers.
 class SetColumns {
  public:
-  explicit SetColumns(const headway::SolveResult& result);
+  explicit SetColumns(const SolveResult& result);
   /// `header` or `row` with the columns of the sets inserted at position `at`.
   [[nodiscard]] std::vector<std::string> header(std::vector<std::string> header,
                                                 std::size_t at) const;
   [[nodiscard]] std::vector<std::string> row(std::vector<std::string> row, std::size_t at,
-                                             const headway::PredictorReport& report) const;
+                                             const PredictorReport& report) const;
 
  private:
   struct Column {

@@ -16,7 +16,7 @@ namespace headway::cli {
 
 namespace {
 
-headway::SampleResult compute_sample(const Options& options, TheoryJob& job, Observer& observer) {
+SampleResult compute_sample(const Options& options, TheoryJob& job, Observer& observer) {
   return headway::sample(job.study, job.dataset, observer,
                          checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused(),
                          job.shard);
@@ -24,13 +24,12 @@ headway::SampleResult compute_sample(const Options& options, TheoryJob& job, Obs
 
 /// Draws of a piece of a point reach the rank that finishes the point through checkpoints, so that
 /// without an output there are no pieces.
-std::optional<headway::SampleResult> share_sample(const Options& options, TheoryJob& job,
-                                                  Observer& observer) {
-  return share_units<headway::SampleResult>(
-      options, job, observer, [](const Options& mine, TheoryJob& of) {
-        return shared_sample(of.study, of.dataset,
-                             checkpoint_hooks<io::SampleCheckpoints>(mine, of), of.reused());
-      });
+std::optional<SampleResult> share_sample(const Options& options, TheoryJob& job,
+                                         Observer& observer) {
+  return share_units<SampleResult>(options, job, observer, [](const Options& mine, TheoryJob& of) {
+    return shared_sample(of.study, of.dataset, checkpoint_hooks<io::SampleCheckpoints>(mine, of),
+                         of.reused());
+  });
 }
 
 std::vector<ExplainedTable> sample_tables() {
@@ -83,12 +82,12 @@ Verb sample_verb() {
            .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
                          "one width of a study; keep all draws"},
                         {"headway sample four.h5", "every point of a result of solve"}}},
-      theory_course<headway::SampleResult>("sample", {.goes_on = true,
-                                                      .kind = headway::TheoryVerb::kSamples,
-                                                      .compute = &compute_sample,
-                                                      .table = &sample_table,
-                                                      .outcome = &sample_outcome,
-                                                      .share = &share_sample}));
+      theory_course<SampleResult>("sample", {.goes_on = true,
+                                             .kind = TheoryVerb::kSamples,
+                                             .compute = &compute_sample,
+                                             .table = &sample_table,
+                                             .outcome = &sample_outcome,
+                                             .share = &share_sample}));
 }
 
 }  // namespace headway::cli

@@ -9,16 +9,13 @@ namespace headway::cli {
 
 namespace {
 
-using headway::SamplePoint;
-using headway::SolvePoint;
-
-std::string sampled_readout_text(const headway::SampledMatrix& readout) {
+std::string sampled_readout_text(const SampledMatrix& readout) {
   return readout.mean.size() == 1 ? measured_text(readout.mean(0, 0), readout.mcse(0, 0))
                                   : measured_diagonal(readout.mean, readout.mcse);
 }
 
 /// One row a point: is the run good, and what does it say? What marks rows stands below.
-std::string runs_table(const headway::SampleResult& result) {
+std::string runs_table(const SampleResult& result) {
   constexpr std::size_t kAfterAccuracies = 7;
   const SetColumns sets(result.solve);
   const Measure measure(result.solve);
@@ -52,11 +49,11 @@ std::string runs_table(const headway::SampleResult& result) {
 }
 
 /// One row a point; empty where attention is given.
-std::string attention_table(const headway::SampleResult& result) {
+std::string attention_table(const SampleResult& result) {
   Table table({"widths", "T", "entropy", "largest", "bridge", "integral", "exchanges"});
   for (const SamplePoint& point : result.points) {
     if (!point.attention) continue;
-    const headway::SampledAttention& a = *point.attention;
+    const SampledAttention& a = *point.attention;
     table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
                measured_text(a.entropy_mean, a.entropy_mcse),
                measured_text(a.largest_mean, a.largest_mcse),
@@ -74,7 +71,7 @@ std::string attention_table(const headway::SampleResult& result) {
 }
 
 /// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
-std::string order_parameters_table(const headway::SampleResult& result) {
+std::string order_parameters_table(const SampleResult& result) {
   Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"}, 3);
   for (const SamplePoint& point : result.points) {
     if (point.order_parameters.empty()) continue;
@@ -96,7 +93,7 @@ std::string order_parameters_table(const headway::SampleResult& result) {
 
 }  // namespace
 
-std::string sample_table(const headway::Study& study, const headway::SampleResult& result) {
+std::string sample_table(const Study& study, const SampleResult& result) {
   std::string out = study_header(study, result.solve) + runs_table(result);
   out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
   return out + order_parameters_table(result) + attention_table(result);

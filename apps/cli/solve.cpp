@@ -11,8 +11,6 @@ namespace headway::cli {
 
 namespace {
 
-using headway::SolveResult;
-
 SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& observer) {
   return headway::solve(job.study, job.dataset, observer,
                         checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
@@ -22,7 +20,7 @@ SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& obse
 std::optional<SolveResult> share_problem(const Options& options, TheoryJob& job,
                                          Observer& observer) {
   Ranks& ranks = *options.ranks;
-  headway::SolveHooks hooks;
+  SolveHooks hooks;
   const auto keep = [&] {
     if (ranks.is_first()) hooks = checkpoint_hooks<io::SolveCheckpoints>(options, job);
   };

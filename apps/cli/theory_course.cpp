@@ -26,11 +26,11 @@ namespace {
 
 /// The result given as input, if its order parameters are those of this study and data; else a
 /// warning says why not.
-std::optional<headway::SolveResult> known_result(const Options& options, const TheoryJob& job,
-                                                 Observer& observer) {
-  headway::ResultProvenance stored;
-  headway::SolveResult known = io::read_solve_result(options.input, &stored);
-  const headway::Study study = io::parse_study(stored.study_toml, options.input);
+std::optional<SolveResult> known_result(const Options& options, const TheoryJob& job,
+                                        Observer& observer) {
+  ResultProvenance stored;
+  SolveResult known = io::read_solve_result(options.input, &stored);
+  const Study study = io::parse_study(stored.study_toml, options.input);
   std::string reason;
   if (stored.partial || known.interrupted) reason = "it is partial";
   if (!stored.shard.empty()) reason = "it is part " + stored.shard + " of its study";
@@ -47,19 +47,19 @@ std::optional<headway::SolveResult> known_result(const Options& options, const T
 }
 
 /// Whether both studies make or read the same examples.
-bool same_data(const headway::Study& a, const headway::Study& b) {
+bool same_data(const Study& a, const Study& b) {
   return headway::section_text(a, "task") == headway::section_text(b, "task") &&
          headway::task_seed(a) == headway::task_seed(b);
 }
 
-bool may_reuse(const Reusable& earlier, const headway::Study& study) {
+bool may_reuse(const Reusable& earlier, const Study& study) {
   return !earlier.solved->interrupted && same_data(earlier.study, study) &&
          headway::solves_alike(earlier.study, study);
 }
 
 void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
   const std::vector<double> numbers = class_numbers(job.dataset.train.labels);
-  if (job.study.task.kind() != headway::TaskKind::kDataset || numbers.empty()) return;
+  if (job.study.task.kind() != TaskKind::kDataset || numbers.empty()) return;
   constexpr std::size_t kNamed = 4;
   observer.warning(fmt::format(
       "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
@@ -79,17 +79,17 @@ bool is_set(const Options& options, const std::string& key) {
 /// Of options that change nothing with these data or this sampler.
 void warn_of_idle_options(const Options& options, const TheoryJob& job, bool samples,
                           Observer& observer) {
-  const headway::Study& study = job.study;
+  const Study& study = job.study;
   const AttentionForm form = job.dataset.form;
   const bool given = form == AttentionForm::kPathFeatures || form == AttentionForm::kSupplied;
-  if (given && study.model.attention != headway::ModelOptions().attention) {
+  if (given && study.model.attention != ModelOptions().attention) {
     observer.warning(fmt::format(
         "model.attention = \"{}\" has no effect: {} holds {}, so that no attention is computed",
         word_of(study.model.attention), job.dataset.name,
         form == AttentionForm::kPathFeatures ? "path features" : "the attention of every example"));
   }
   if (!samples) return;
-  const bool exact = study.sample.sampler == headway::Sampler::kExact;
+  const bool exact = study.sample.sampler == Sampler::kExact;
   if (exact && study.sample.keep_weights && !headway::learns_attention(study)) {
     observer.warning(
         "sample.keep_weights = true has no effect: sample.sampler = \"exact\" draws no weights");
@@ -103,7 +103,7 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
 }
 
 /// Error{kMissingFile} for the result of arrays that nobody has put into a file.
-void refuse_arrays_in_memory(const Options& options, const headway::Study& study) {
+void refuse_arrays_in_memory(const Options& options, const Study& study) {
   const std::filesystem::path file = study.task.file();
   if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
   throw Error(ErrorKind::kMissingFile,
@@ -116,12 +116,12 @@ void refuse_arrays_in_memory(const Options& options, const headway::Study& study
 
 namespace {
 
-tasks::Dataset given_data(const Options& options, const headway::Study& study) {
+tasks::Dataset given_data(const Options& options, const Study& study) {
   if (options.dataset) return *options.dataset;
   if (options.reusable && same_data(options.reusable->study, study)) {
     return *options.reusable->dataset;
   }
-  if (study.task.kind() != headway::TaskKind::kDataset) return headway::make_dataset(study);
+  if (study.task.kind() != TaskKind::kDataset) return headway::make_dataset(study);
   refuse_arrays_in_memory(options, study);
   if (headway::learns_attention(study)) return io::read_dataset_to_learn(study.task.file());
   return io::read_dataset(study.task.file());
@@ -129,16 +129,16 @@ tasks::Dataset given_data(const Options& options, const headway::Study& study) {
 
 }  // namespace
 
-tasks::Dataset theory_data(const Options& options, const headway::Study& study) {
+tasks::Dataset theory_data(const Options& options, const Study& study) {
   tasks::Dataset dataset = given_data(options, study);
   headway::learn_attention(study, dataset);
   return dataset;
 }
 
-std::string read_theory_data(const Options& options, TheoryJob& job, headway::TheoryVerb kind,
-                             bool reuses, Observer& observer) {
+std::string read_theory_data(const Options& options, TheoryJob& job, TheoryVerb kind, bool reuses,
+                             Observer& observer) {
   job.dataset = theory_data(options, job.study);
-  const bool together = kind == headway::TheoryVerb::kSolves && options.ranks != nullptr;
+  const bool together = kind == TheoryVerb::kSolves && options.ranks != nullptr;
   job.plan =
       headway::plan_theory(job.study, job.dataset, kind, together ? options.ranks->size() : 1);
   const bool shared = job.plan.kernels.form == theory::KernelForm::kDistributed;
@@ -146,7 +146,7 @@ std::string read_theory_data(const Options& options, TheoryJob& job, headway::Th
                           physical_memory() / (shared ? options.ranks->on_this_machine() : 1));
   if (!options.dataset) warn_of_class_numbers(job, observer);  // Python warns of its arrays
   if (!reuses) warn_of_replaced_data(options, job, job.dataset.content_hash, observer);
-  warn_of_idle_options(options, job, kind == headway::TheoryVerb::kSamples, observer);
+  warn_of_idle_options(options, job, kind == TheoryVerb::kSamples, observer);
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {

@@ -20,10 +20,10 @@ namespace headway::cli {
 /// What a verb of the theory needs before it computes.
 struct TheoryJob : Job {
   tasks::Dataset dataset;
-  std::optional<headway::SolveResult> known;  ///< of the result file given as input, if it fits
-  headway::TheoryPlan plan;
+  std::optional<SolveResult> known;  ///< of the result file given as input, if it fits
+  TheoryPlan plan;
 
-  [[nodiscard]] const headway::SolveResult* reused() const { return known ? &*known : nullptr; }
+  [[nodiscard]] const SolveResult* reused() const { return known ? &*known : nullptr; }
 };
 
 /// What verbs of the theory do differently; the rest is theory_course().
@@ -32,20 +32,20 @@ struct TheorySteps {
   bool reuses = true;    ///< takes the order parameters of a result given as input
   bool goes_on = false;  ///< an interrupted run continues from its checkpoints
   /// What memory must hold: kSamples has draws beside the solution.
-  headway::TheoryVerb kind = headway::TheoryVerb::kSolves;
+  TheoryVerb kind = TheoryVerb::kSolves;
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
-  std::string (*table)(const headway::Study&, const Result&);
+  std::string (*table)(const Study&, const Result&);
   Outcome (*outcome)(const Result&);
   std::function<std::optional<Result>(const Options&, TheoryJob&, Observer&)> share = {};
 };
 
 /// The examples of a study: from memory where `options` has them, else read from a file or made.
-tasks::Dataset theory_data(const Options& options, const headway::Study& study);
+tasks::Dataset theory_data(const Options& options, const Study& study);
 
 /// Reads or makes the data set, and checks that study, data and memory fit each other. With
 /// `reuses`, a result given as input lends its order parameters if study and data are the same.
-std::string read_theory_data(const Options& options, TheoryJob& job, headway::TheoryVerb kind,
-                             bool reuses, Observer& observer);
+std::string read_theory_data(const Options& options, TheoryJob& job, TheoryVerb kind, bool reuses,
+                             Observer& observer);
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
 
 /// Hooks that keep checkpoints beside the result, until it is complete; none without a result

@@ -43,18 +43,17 @@ void check_weights_paths(const Options& options, const TrainJob& job) {
 /// Prints each record as a line of JSON, if JSON is wanted.
 TrainRecordHook told_records(const Options& options) {
   if (!options.json) return {};
-  return
-      [](std::size_t run, const headway::TrainedRun& trained, const training::TrainRecord& record) {
-        write_output(io::train_record_json(run, trained, record) + "\n");
-      };
+  return [](std::size_t run, const TrainedRun& trained, const training::TrainRecord& record) {
+    write_output(io::train_record_json(run, trained, record) + "\n");
+  };
 }
 
-headway::TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
+TrainResult compute_train(const Options& options, TrainJob& job, Observer& observer) {
   return train_grid(options, job, observer, told_records(options));
 }
 
 /// Prints the records of all runs, which ranks have trained, run by run.
-void print_records(const Options& options, const headway::TrainResult& result) {
+void print_records(const Options& options, const TrainResult& result) {
   if (!options.json) return;
   for (std::size_t run = 0; run < result.runs.size(); ++run) {
     for (const training::TrainRecord& record : result.runs[run].records) {
@@ -65,8 +64,7 @@ void print_records(const Options& options, const headway::TrainResult& result) {
 
 /// The ranks take the steps of every run together where a run of the grid has micro-batches; else
 /// each trains one run after another.
-std::optional<headway::TrainResult> share_train(const Options& options, TrainJob& job,
-                                                Observer& observer) {
+std::optional<TrainResult> share_train(const Options& options, TrainJob& job, Observer& observer) {
   if (most_micro_batches(job.runs) > 1) {
     return train_together(options, job, observer, told_records(options));
   }
@@ -74,16 +72,15 @@ std::optional<headway::TrainResult> share_train(const Options& options, TrainJob
     static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
     return shared_train(of.study, of.runs, of.make_task, keep_checkpoints(mine, of));
   };
-  auto result = share_units<headway::TrainResult>(options, job, observer, divide);
+  auto result = share_units<TrainResult>(options, job, observer, divide);
   if (result) print_records(options, *result);
   return result;
 }
 
-void export_weights(const Options& options, const TrainJob& job,
-                    const headway::TrainResult& result) {
+void export_weights(const Options& options, const TrainJob& job, const TrainResult& result) {
   if (options.weights.empty()) return;
   for (std::size_t i = 0; i < result.runs.size(); ++i) {
-    const headway::TrainedRun& run = result.runs[i];
+    const TrainedRun& run = result.runs[i];
     if (!run.done() || run.state.parameters.empty()) continue;
     const std::vector<std::pair<std::string, std::string>> notes = {
         {"study", job.study.name},
@@ -105,8 +102,7 @@ std::string plan_train(const Options& options, const TrainJob& job) {
                       : train_plan_text(job.study, plan, options.output);
 }
 
-std::string print_train(const Options& options, const TrainJob& job,
-                        const headway::TrainResult& result) {
+std::string print_train(const Options& options, const TrainJob& job, const TrainResult& result) {
   return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
 }
 
@@ -143,7 +139,7 @@ std::vector<ExplainedTable> train_tables() {
 }  // namespace
 
 Verb train_verb() {
-  return make_shared_verb<TrainJob, headway::TrainResult>(
+  return make_shared_verb<TrainJob, TrainResult>(
       {.name = "train",
        .summary = "train transformers, or networks of attention paths, on compositional tasks",
        .sections = {"", "task", "train", "sweep"},
@@ -171,7 +167,7 @@ Verb train_verb() {
        .plan = &plan_train,
        .compute = &compute_train,
        .outcome = &train_outcome,
-       .write = &write_result_file<TrainJob, headway::TrainResult>,
+       .write = &write_result_file<TrainJob, TrainResult>,
        .write_exports = &export_weights,
        .print = &print_train,
        .share = &share_train});

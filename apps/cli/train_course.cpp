@@ -30,7 +30,7 @@ JobShare share_of_runs(const Options& options, const TrainJob& job,
 
 }  // namespace
 
-headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
+TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
   if (options.output.empty()) return {};
   const auto checkpoints = std::make_shared<io::TrainCheckpoints>(options.output, job.runs,
                                                                   job.data_hashes, options.force);
@@ -50,8 +50,8 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
   }
   job.runs = headway::train_runs(job.study);
   job.make_task = headway::make_task_maker(io::task_files());
-  for (const headway::TrainRun& run : job.runs) {
-    const headway::TrainTask task = job.make_task(run.study);
+  for (const TrainRun& run : job.runs) {
+    const TrainTask task = job.make_task(run.study);
     headway::check_train_run(run.study, *task.task);
     job.planned.push_back({job.planned.size() + 1, headway::run_label(run.settings, run.study),
                            headway::run_variant(run.study), run.study.seed,
@@ -68,18 +68,18 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
 bool training_goes_on(const Options& options, const TrainJob& job) {
   if (is_partial_result_of(options, job)) return true;
   if (!io::is_result_file(options.output)) return false;
-  const headway::ResultProvenance stored = io::read_result_provenance(options.output);
+  const ResultProvenance stored = io::read_result_provenance(options.output);
   if (!stored.partial || stored.shard != job.provenance.shard) return false;
-  const headway::Study study = io::parse_study(stored.study_toml, options.output);
+  const Study study = io::parse_study(stored.study_toml, options.output);
   if (!headway::is_training_task(study.task.kind())) return false;
   const io::TrainCheckpoints kept(options.output, job.runs, job.data_hashes, false);
   return kept.resumable() + kept.finished() > 0;
 }
 
-headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
-                                const TrainRecordHook& record) {
+TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
+                       const TrainRecordHook& record) {
   static_cast<void>(training::training_backend());  // Error{kUnavailable} without LibTorch
-  headway::TrainHooks hooks = keep_checkpoints(options, job);
+  TrainHooks hooks = keep_checkpoints(options, job);
   const std::vector<std::size_t> numbers = headway::dealt_units(job.runs.size(), job.shard);
   hooks.ranks = job.ranks;
   const JobShare share =
@@ -100,11 +100,10 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
     all_flops += planned.cost.flops_per_step * static_cast<double>(planned.study.train.run.steps);
   }
   TrainProgress progress(options.quiet, job.runs.size(), all_flops, peak);
-  hooks.begin = [&](std::size_t run, const headway::TrainedRun& trained) {
+  hooks.begin = [&](std::size_t run, const TrainedRun& trained) {
     progress.begin(run, trained, job.runs[run].study);
   };
-  hooks.record = [&](std::size_t run, const headway::TrainedRun& trained,
-                     const training::TrainRecord& one) {
+  hooks.record = [&](std::size_t run, const TrainedRun& trained, const training::TrainRecord& one) {
     if (record) record(run, trained, one);
     progress.record(run, one);
   };
@@ -114,21 +113,20 @@ headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer&
     const TrainProgress::Work work = progress.work();
     observer.whole("train", work.done, work.all, work.earlier);
   };
-  hooks.end = [&](std::size_t run, const headway::TrainedRun&) { progress.end(run); };
+  hooks.end = [&](std::size_t run, const TrainedRun&) { progress.end(run); };
   return headway::train_part(job.runs, numbers, job.make_task, observer, hooks, share);
 }
 
-Index most_micro_batches(const std::vector<headway::TrainRun>& runs) {
+Index most_micro_batches(const std::vector<TrainRun>& runs) {
   Index most = 1;
-  for (const headway::TrainRun& run : runs) {
+  for (const TrainRun& run : runs) {
     most = std::max(most, run.study.train.run.micro_batches);
   }
   return most;
 }
 
-std::optional<headway::TrainResult> train_together(const Options& options, TrainJob& job,
-                                                   Observer& observer,
-                                                   const TrainRecordHook& record) {
+std::optional<TrainResult> train_together(const Options& options, TrainJob& job, Observer& observer,
+                                          const TrainRecordHook& record) {
   Ranks& ranks = *options.ranks;
   const bool first = ranks.is_first();
   const Index micro_batches = most_micro_batches(job.runs);
@@ -140,7 +138,7 @@ std::optional<headway::TrainResult> train_together(const Options& options, Train
   if (!first) mine.output.clear();
   training::TrainingRanks together(ranks);
   job.ranks = &together;
-  std::optional<headway::TrainResult> result;
+  std::optional<TrainResult> result;
   const auto train = [&] {
     try {
       result = train_grid(mine, job, observer, first ? record : TrainRecordHook());

@@ -13,10 +13,10 @@ namespace headway::cli {
 
 /// What is known before anything is trained.
 struct TrainJob : Job {
-  std::vector<headway::TrainRun> runs;
+  std::vector<TrainRun> runs;
   std::vector<PlannedRun> planned;
   std::vector<std::string> data_hashes;
-  headway::TaskMaker make_task;
+  TaskMaker make_task;
   training::TrainingRanks* ranks =
       nullptr;  ///< that take every step together; null: this one alone
 };
@@ -30,23 +30,22 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
 bool training_goes_on(const Options& options, const TrainJob& job);
 
 using TrainRecordHook =
-    std::function<void(std::size_t run, const headway::TrainedRun&, const training::TrainRecord&)>;
+    std::function<void(std::size_t run, const TrainedRun&, const training::TrainRecord&)>;
 
 /// Trains the runs of the job, with progress on standard error, and checkpoints beside the output
 /// if there is one. `record`, which may be empty, is called with every record.
-headway::TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
-                                const TrainRecordHook& record);
+TrainResult train_grid(const Options& options, TrainJob& job, Observer& observer,
+                       const TrainRecordHook& record);
 
 /// Hooks that find the checkpoints of earlier calls and keep those of this one.
-headway::TrainHooks keep_checkpoints(const Options& options, TrainJob& job);
+TrainHooks keep_checkpoints(const Options& options, TrainJob& job);
 
 /// The largest train.micro_batches of the runs.
-Index most_micro_batches(const std::vector<headway::TrainRun>& runs);
+Index most_micro_batches(const std::vector<TrainRun>& runs);
 
 /// train_grid() by all ranks together. Returns the result on the first rank, nothing on the others;
 /// what fails on any rank is thrown on the first.
-std::optional<headway::TrainResult> train_together(const Options& options, TrainJob& job,
-                                                   Observer& observer,
-                                                   const TrainRecordHook& record);
+std::optional<TrainResult> train_together(const Options& options, TrainJob& job, Observer& observer,
+                                          const TrainRecordHook& record);
 
 }  // namespace headway::cli

@@ -9,7 +9,7 @@
 
 namespace headway::cli {
 
-std::string ceilings_text(const std::vector<headway::SplitCeiling>& ceilings) {
+std::string ceilings_text(const std::vector<SplitCeiling>& ceilings) {
   if (ceilings.empty()) return "";
   std::string out = "best possible accuracy of a solver that knows the rule sets:";
   for (const auto& [split, best] : ceilings) {
@@ -24,8 +24,7 @@ std::string ceilings_text(const std::vector<headway::SplitCeiling>& ceilings) {
   return out;
 }
 
-std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
-                            const std::string& output) {
+std::string train_plan_text(const Study& study, const TrainPlan& plan, const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
   std::string out =
       wrapped(fmt::format("{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind()),
@@ -56,7 +55,7 @@ std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
   return out;
 }
 
-std::string train_plan_json(const headway::Study& study, const TrainPlan& plan) {
+std::string train_plan_json(const Study& study, const TrainPlan& plan) {
   const auto add = [](nlohmann::ordered_json& out, const PlannedRun& run) {
     out["variant"] = run.variant;
     out["label"] = run.label;
@@ -78,7 +77,7 @@ std::string train_plan_json(const headway::Study& study, const TrainPlan& plan) 
   out["can_train"] = training::training_available();
   if (!plan.runs.empty()) add(out, plan.runs.front());
   for (const auto& [split, best] : plan.ceilings) {
-    for (const headway::CeilingNumber& ceiling : headway::ceiling_numbers()) {
+    for (const CeilingNumber& ceiling : headway::ceiling_numbers()) {
       out["ceilings"][split][ceiling.name] = best.*ceiling.number;
     }
   }

@@ -12,25 +12,24 @@ struct PlannedRun {
   std::size_t number = 1;  ///< of the grid, from 1
   std::string label, variant;
   std::uint64_t seed = 0;
-  headway::TrainCost cost;
+  TrainCost cost;
   training::TaskFormat format;
-  headway::Study study;
+  Study study;
 };
 
 struct TrainPlan {
-  std::vector<PlannedRun> runs;                 ///< of the part that is trained
-  std::size_t in_all = 0;                       ///< of the grid
-  std::vector<headway::SplitCeiling> ceilings;  ///< of the first run
+  std::vector<PlannedRun> runs;        ///< of the part that is trained
+  std::size_t in_all = 0;              ///< of the grid
+  std::vector<SplitCeiling> ceilings;  ///< of the first run
 };
 
-std::string train_plan_text(const headway::Study& study, const TrainPlan& plan,
-                            const std::string& output);
+std::string train_plan_text(const Study& study, const TrainPlan& plan, const std::string& output);
 
 /// One object on one line, like every line of `train --json`: the fields of the first run, and
 /// those of every run under "runs".
-std::string train_plan_json(const headway::Study& study, const TrainPlan& plan);
+std::string train_plan_json(const Study& study, const TrainPlan& plan);
 
 /// The best accuracy that is possible; "" for tasks whose examples have one right answer each.
-std::string ceilings_text(const std::vector<headway::SplitCeiling>& ceilings);
+std::string ceilings_text(const std::vector<SplitCeiling>& ceilings);
 
 }  // namespace headway::cli

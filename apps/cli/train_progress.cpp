@@ -8,8 +8,7 @@
 
 namespace headway::cli {
 
-void TrainProgress::begin(std::size_t index, const headway::TrainedRun& run,
-                          const headway::Study& study) {
+void TrainProgress::begin(std::size_t index, const TrainedRun& run, const Study& study) {
   Run& shown = runs_[index];
   shown.title = fmt::format("{} seed {}", run.label, run.seed);
   shown.on_cpu = run.cost.device == "cpu";

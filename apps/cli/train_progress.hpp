@@ -23,7 +23,7 @@ class TrainProgress {
       : quiet_(quiet), planned_(runs), all_flops_(all_flops), peak_flops_(peak_flops) {}
 
   /// A run begins, or goes on from `run.state`.
-  void begin(std::size_t index, const headway::TrainedRun& run, const headway::Study& study);
+  void begin(std::size_t index, const TrainedRun& run, const Study& study);
   void record(std::size_t index, const training::TrainRecord& record);
   /// Of steps, or of the examples of an evaluation.
   void progress(std::size_t index, double done, double total);

@@ -13,10 +13,6 @@ namespace headway::cli {
 
 namespace {
 
-using headway::SplitSpread;
-using headway::TrainedRun;
-using headway::TrainGroup;
-
 const SplitSpread* find_split(const TrainGroup& group, const std::string& split) {
   for (const SplitSpread& s : group.splits) {
     if (s.split == split) return &s;
@@ -24,14 +20,14 @@ const SplitSpread* find_split(const TrainGroup& group, const std::string& split)
   return nullptr;
 }
 
-std::string header_text(const headway::Study& study, const headway::TrainResult& result) {
+std::string header_text(const Study& study, const TrainResult& result) {
   return wrapped(fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
                              word_of(study.task.kind()), result.runs.size(), result.planned,
                              study.train.run.steps, study.train.run.batch));
 }
 
 /// For texts: bits per byte, perplexity and what the model writes.
-std::string samples_text(const headway::TrainResult& result) {
+std::string samples_text(const TrainResult& result) {
   std::string out;
   for (const TrainedRun& run : result.runs) {
     if (run.sample.empty()) continue;
@@ -48,7 +44,7 @@ std::string samples_text(const headway::TrainResult& result) {
 
 }  // namespace
 
-std::string train_table(const headway::Study& study, const headway::TrainResult& result) {
+std::string train_table(const Study& study, const TrainResult& result) {
   const std::vector<TrainGroup> groups = headway::group_runs(result);
   std::vector<std::string> splits;
   std::vector<std::string> header = {"variant<", "seeds<", "parameters", "flops/step",

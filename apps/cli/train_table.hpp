@@ -9,6 +9,6 @@ namespace headway::cli {
 
 /// The final table: variant, seeds, parameters, flops, train loss, the metric of each split as mean
 /// +- standard error over seeds; and what trained models of text write.
-std::string train_table(const headway::Study& study, const headway::TrainResult& result);
+std::string train_table(const Study& study, const TrainResult& result);
 
 }  // namespace headway::cli

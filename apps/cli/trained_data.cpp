@@ -18,21 +18,19 @@ namespace headway::cli {
 
 namespace {
 
-bool reads_images(const headway::Study& study) {
-  return study.task.kind() == headway::TaskKind::kOmniglot;
-}
+bool reads_images(const Study& study) { return study.task.kind() == TaskKind::kOmniglot; }
 
 /// "" where the task makes its examples itself.
-std::string files_of(const headway::Study& study) {
+std::string files_of(const Study& study) {
   return reads_images(study)
              ? fmt::format("{}", fmt::join(study.task.as<OmniglotOptions>().files, ", "))
              : study.task.file();
 }
 
 /// The data of all runs: [task] and its seed.
-std::set<std::string> data_of(const headway::Study& study) {
+std::set<std::string> data_of(const Study& study) {
   std::set<std::string> all;
-  for (const headway::TrainRun& run : headway::train_runs(study)) {
+  for (const TrainRun& run : headway::train_runs(study)) {
     all.insert(fmt::format("{}\n{}", headway::section_text(run.study, "task"),
                            headway::task_seed(run.study)));
   }
@@ -46,13 +44,13 @@ void require_training_data(const Options& options, std::vector<std::string> over
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
   });
-  const headway::Study study = io::read_study(options.input, overlays).study;
+  const Study study = io::read_study(options.input, overlays).study;
   const std::string files = files_of(study);
   if (files.empty()) return;
-  const headway::TaskMaker make_task = headway::make_task_maker(io::task_files());
+  const TaskMaker make_task = headway::make_task_maker(io::task_files());
   std::vector<std::string> hashes;
   try {
-    for (const headway::TrainRun& run : headway::train_runs(study)) {
+    for (const TrainRun& run : headway::train_runs(study)) {
       hashes.push_back(make_task(run.study).content_hash);
     }
   } catch (const Error& error) {
@@ -90,9 +88,9 @@ void warn_of_replaced_data(const Options& options, const Job& job, const std::st
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   };
   if (trains ? !is_one(kTraining) : !is_one(kTheory)) return;
-  const headway::ResultProvenance stored = io::read_result_provenance(options.input);
+  const ResultProvenance stored = io::read_result_provenance(options.input);
   if (stored.data_hash == data_hash) return;
-  const headway::Study earlier = io::parse_study(stored.study_toml, options.input);
+  const Study earlier = io::parse_study(stored.study_toml, options.input);
   const bool same_task =
       headway::section_text(earlier, "task") == headway::section_text(job.study, "task") &&
       headway::task_seed(earlier) == headway::task_seed(job.study);

@@ -11,15 +11,10 @@ namespace headway::cli {
 
 namespace {
 
-using headway::EvaluatedGroup;
-using headway::LatentGroup;
-using headway::LatentLayer;
-using headway::LatentRun;
-
 std::string layer_text(Index layer) { return layer == 0 ? "all" : std::to_string(layer); }
 
 /// Mean cosines of codes with the same label and with two that differ, over the runs of a label.
-std::string similarity_text(const headway::LatentsResult& result) {
+std::string similarity_text(const LatentsResult& result) {
   Table table({"variant<", "layer", "same label", "different labels"});
   std::vector<std::string> labels;
   for (const LatentRun& run : result.runs) {
@@ -44,7 +39,7 @@ std::string similarity_text(const headway::LatentsResult& result) {
 
 }  // namespace
 
-std::string spread_text(const headway::Spread& spread) {
+std::string spread_text(const Spread& spread) {
   return measured_text(spread.mean, spread.standard_error);
 }
 
@@ -54,7 +49,7 @@ std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
   return out;
 }
 
-std::string latents_table(const headway::Study& study, const headway::LatentsResult& result) {
+std::string latents_table(const Study& study, const LatentsResult& result) {
   std::string out = wrapped(fmt::format("{}: {}, {} of {} networks, {} weights\n\n", study.name,
                                         word_of(study.task.kind()), result.runs.size(),
                                         result.planned, word_of(study.latents.weights)));
@@ -73,7 +68,7 @@ std::string latents_table(const headway::Study& study, const headway::LatentsRes
          similarity_text(result);
 }
 
-std::string evaluate_table(const headway::Study& study, const headway::EvaluateResult& result) {
+std::string evaluate_table(const Study& study, const EvaluateResult& result) {
   std::string out = wrapped(fmt::format("{}: {} of {} networks, {} weights, on\n{}\n", study.name,
                                         result.runs.size(), result.planned,
                                         word_of(study.evaluate.weights), result.task));
@@ -81,7 +76,7 @@ std::string evaluate_table(const headway::Study& study, const headway::EvaluateR
   if (groups.empty()) return out;
   Table table({"variant<", "seeds<", "split<", "metric<", "value"});
   for (const EvaluatedGroup& group : groups) {
-    for (const headway::MetricSpread& metric : group.metrics) {
+    for (const MetricSpread& metric : group.metrics) {
       table.add({group.label, seeds_text(group.seeds), metric.split, metric.metric,
                  spread_text(metric.value)});
     }

@@ -38,8 +38,8 @@ class Checkpoints {
   /// Error{kBadData}, each with the way out; with `force` all that are there are deleted.
   /// Error{kCannotWrite} when something that is no folder has the folder's name. `verb`: what the
   /// parts are of, "solve", "sample" or "train".
-  Checkpoints(const std::string& result_path, std::string verb,
-              std::vector<headway::ComputationPart> parts, bool force);
+  Checkpoints(const std::string& result_path, std::string verb, std::vector<ComputationPart> parts,
+              bool force);
 
   /// Calls `read` with the checkpoint of a part; false when there is none.
   bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
@@ -53,7 +53,7 @@ class Checkpoints {
 
   std::string folder_;
   std::string verb_;
-  std::vector<headway::ComputationPart> parts_;
+  std::vector<ComputationPart> parts_;
   std::size_t resumable_ = 0, finished_ = 0;
 };
 
@@ -62,8 +62,8 @@ class Checkpoints {
 template <class Hooks>
 class PointCheckpoints final : public Checkpoints {
  public:
-  PointCheckpoints(const std::string& result_path, const headway::Study& study,
-                   const std::string& data_hash, bool force);
+  PointCheckpoints(const std::string& result_path, const Study& study, const std::string& data_hash,
+                   bool force);
   /// What the verb calls; save is absent when its checkpoint_seconds is 0.
   [[nodiscard]] Hooks hooks() const;
 
@@ -71,18 +71,18 @@ class PointCheckpoints final : public Checkpoints {
   bool saves_;
   std::size_t points_, chains_;
 };
-using SolveCheckpoints = PointCheckpoints<headway::SolveHooks>;
-using SampleCheckpoints = PointCheckpoints<headway::SampleHooks>;
+using SolveCheckpoints = PointCheckpoints<SolveHooks>;
+using SampleCheckpoints = PointCheckpoints<SampleHooks>;
 
 /// The checkpoints of `train`: one for each run (headway::train_parts()). Runs of a grid that give
 /// the same numbers share a file, but for those that differ in `threads`.
 class TrainCheckpoints final : public Checkpoints {
  public:
   /// `data_hashes`: of each run, as TrainTask::content_hash.
-  TrainCheckpoints(const std::string& result_path, const std::vector<headway::TrainRun>& runs,
+  TrainCheckpoints(const std::string& result_path, const std::vector<TrainRun>& runs,
                    const std::vector<std::string>& data_hashes, bool force);
   /// Hooks load and save of headway::train.
-  [[nodiscard]] headway::TrainHooks hooks() const;
+  [[nodiscard]] TrainHooks hooks() const;
 };
 
 /// The result files of finished units in the folder of the checkpoints, one file for each.
@@ -91,8 +91,7 @@ class PartFolder {
   /// Finds what an earlier call left. An empty `result_path`: a temporary folder, made now, which
   /// goes with this object. A part of another study, data or program is an Error{kBadStudy}.
   /// `whole`: the provenance of the result to be made.
-  PartFolder(const std::string& result_path, const headway::ResultProvenance& whole,
-             std::size_t units);
+  PartFolder(const std::string& result_path, const ResultProvenance& whole, std::size_t units);
   ~PartFolder();
   PartFolder(const PartFolder&) = delete;
   PartFolder& operator=(const PartFolder&) = delete;
@@ -107,7 +106,7 @@ class PartFolder {
   static void clear(const std::string& result_path);
 
  private:
-  void look(std::size_t unit, const headway::ResultProvenance& whole);
+  void look(std::size_t unit, const ResultProvenance& whole);
 
   std::string folder_;
   bool for_this_call_;
@@ -117,14 +116,14 @@ class PartFolder {
 /// The units of a shared study (headway/schedule.hpp) as result files. When the user asks to stop,
 /// a partial result is written beside them.
 template <class Result>
-class PartFiles final : public headway::PartStore<Result> {
+class PartFiles final : public PartStore<Result> {
  public:
   /// All ranks make one, with the same arguments; the first alone keeps files. `overwrite`: a
   /// partial result may replace the file `result_path`.
-  PartFiles(const Ranks& ranks, std::string result_path, const headway::Study& study,
-            headway::ResultProvenance whole, std::size_t units, bool overwrite);
+  PartFiles(const Ranks& ranks, std::string result_path, const Study& study, ResultProvenance whole,
+            std::size_t units, bool overwrite);
 
-  [[nodiscard]] std::string pack(const Result& result, const headway::Shard& unit) const override;
+  [[nodiscard]] std::string pack(const Result& result, const Shard& unit) const override;
   [[nodiscard]] bool has(std::size_t unit) const override { return folder_->has(unit); }
   void put(std::size_t unit, std::string_view bytes) override { folder_->put(unit, bytes); }
   [[nodiscard]] Result get(std::size_t unit, std::string_view bytes) const override;
@@ -138,8 +137,8 @@ class PartFiles final : public headway::PartStore<Result> {
 
  private:
   std::string result_path_;
-  const headway::Study& study_;
-  headway::ResultProvenance whole_;
+  const Study& study_;
+  ResultProvenance whole_;
   bool overwrite_, wrote_ = false;
   std::optional<PartFolder> folder_;  ///< on the first rank
 };

@@ -25,18 +25,18 @@ bool is_result_file(const std::string& file_path);
 /// Instantiated for those of all verbs in src/io/result_file/results.cpp.
 template <class Result>
 struct ResultOutput {
-  static std::string bytes(const headway::Study& study, const Result& result,
-                           const headway::ResultProvenance& provenance);
+  static std::string bytes(const Study& study, const Result& result,
+                           const ResultProvenance& provenance);
   /// Everything that the file has but schema and seal.
-  static void show(const headway::Study& study, const Result& result,
-                   const headway::ResultProvenance& provenance, FieldSink& sink);
-  static std::string json(const headway::Study& study, const Result& result);
+  static void show(const Study& study, const Result& result, const ResultProvenance& provenance,
+                   FieldSink& sink);
+  static std::string json(const Study& study, const Result& result);
 };
 
 /// The bytes of a result file, to be sent to where it is written.
 template <class Result>
-std::string result_bytes(const headway::Study& study, const Result& result,
-                         const headway::ResultProvenance& provenance) {
+std::string result_bytes(const Study& study, const Result& result,
+                         const ResultProvenance& provenance) {
   return ResultOutput<Result>::bytes(study, result, provenance);
 }
 
@@ -49,8 +49,8 @@ void write_result_bytes(const std::string& file_path, std::string_view bytes, bo
 /// `force` is false, the directory is missing or not writable, or the disk is full; nothing is left
 /// behind then.
 template <class Result>
-void write_result(const std::string& file_path, const headway::Study& study, const Result& result,
-                  const headway::ResultProvenance& provenance, bool force) {
+void write_result(const std::string& file_path, const Study& study, const Result& result,
+                  const ResultProvenance& provenance, bool force) {
   write_result_bytes(file_path, result_bytes(study, result, provenance), force);
 }
 
@@ -58,13 +58,13 @@ void write_result(const std::string& file_path, const headway::Study& study, con
 /// written with as many digits as read back to the same double; undefined or not finite is null.
 /// U_a is a number for one output and a C x C matrix otherwise.
 template <class Result>
-std::string result_json(const headway::Study& study, const Result& result) {
+std::string result_json(const Study& study, const Result& result) {
   return ResultOutput<Result>::json(study, result);
 }
 
 /// One line of `train --json`: {"run": 1, "variant": .., "seed": .., "step": .., "split": ..,
 /// "loss": .., metrics.., "steps_per_second": ..}. Runs are counted from 1.
-std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
+std::string train_record_json(std::size_t run, const TrainedRun& trained,
                               const training::TrainRecord& record);
 
 /// The kind of a result file or of Gram matrices, which names the verb that made it
@@ -80,26 +80,25 @@ std::string verb_of_kind(const std::string& kind);
 /// reruns it). Errors: kMissingFile; kBadData when the file is not a Headway result, is of a newer
 /// major version, is of a kind that holds no solve result, or is damaged; each message names the
 /// data set or attribute. `bytes`, which result_bytes() made, are read in place of the file.
-headway::SolveResult read_solve_result(const std::string& file_path,
-                                       headway::ResultProvenance* provenance = nullptr,
-                                       std::string_view bytes = {});
+SolveResult read_solve_result(const std::string& file_path, ResultProvenance* provenance = nullptr,
+                              std::string_view bytes = {});
 
 /// All of a result of `sample`, or of `train` with the last and best weights where it holds them.
 /// Errors likewise.
-headway::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
-headway::TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
+SampleResult read_sample_result(const std::string& file_path, std::string_view bytes = {});
+TrainResult read_train_result(const std::string& file_path, std::string_view bytes = {});
 
 /// A result that is read as a whole: shards and ranks send it to each other.
 template <class Result>
-concept SharedResult = std::is_same_v<Result, headway::SolveResult> ||
-    std::is_same_v<Result, headway::SampleResult> || std::is_same_v<Result, headway::TrainResult>;
+concept SharedResult = std::is_same_v<Result, SolveResult> ||
+    std::is_same_v<Result, SampleResult> || std::is_same_v<Result, TrainResult>;
 
 /// One of the three above.
 template <SharedResult Result>
 Result read_shared_result(const std::string& file_path, std::string_view bytes = {}) {
-  if constexpr (std::is_same_v<Result, headway::SolveResult>) {
+  if constexpr (std::is_same_v<Result, SolveResult>) {
     return read_solve_result(file_path, nullptr, bytes);
-  } else if constexpr (std::is_same_v<Result, headway::SampleResult>) {
+  } else if constexpr (std::is_same_v<Result, SampleResult>) {
     return read_sample_result(file_path, bytes);
   } else {
     return read_train_result(file_path, bytes);
@@ -107,8 +106,8 @@ Result read_shared_result(const std::string& file_path, std::string_view bytes =
 }
 
 /// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
-headway::ResultProvenance read_result_provenance(const std::string& file_path);
+ResultProvenance read_result_provenance(const std::string& file_path);
 /// That in the bytes of a result.
-headway::ResultProvenance read_result_provenance_of(std::string_view bytes);
+ResultProvenance read_result_provenance_of(std::string_view bytes);
 
 }  // namespace headway::io

@@ -18,14 +18,13 @@ enum class StudyOrigin {
 
 /// A study with what it was read from.
 struct LoadedStudy {
-  headway::Study study;
+  Study study;
   StudyOrigin origin = StudyOrigin::kStudyFile;
 };
 
 /// resolve() without the runs.
-headway::Study parse_study(std::string_view text, const std::string& source_name,
-                           const std::vector<std::string>& overlays = {},
-                           const std::string& directory = "");
+Study parse_study(std::string_view text, const std::string& source_name,
+                  const std::vector<std::string>& overlays = {}, const std::string& directory = "");
 
 using headway::overlay_key;
 using headway::task_overlays;
@@ -37,6 +36,6 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
 
 /// The fully resolved study as TOML text (headway::study_text()): parse_study(write_study(s)) gives
 /// s back, bit for bit.
-std::string write_study(const headway::Study& study);
+std::string write_study(const Study& study);
 
 }  // namespace headway::io

@@ -12,13 +12,13 @@ inline constexpr const char* kGramSchema = "headway-gram";
 /// Writes Gram matrices, or a part of them, as a data set (schema "headway-gram" 1.0;
 /// src/io/README.md has its fields) that read_dataset takes. It appears whole or not at all.
 /// Errors: kCannotWrite, as write_result.
-void write_gram(const std::string& file_path, const headway::GramResult& result,
-                const headway::ResultProvenance& provenance, bool force);
+void write_gram(const std::string& file_path, const GramResult& result,
+                const ResultProvenance& provenance, bool force);
 
 /// Reads them back. Under no lock. Errors: kMissingFile; kBadData when the file is damaged, of a
 /// newer major version, a part, or holds matrices that no data have (theory::gram_fault).
-headway::GramResult read_gram(const std::string& file_path);
+GramResult read_gram(const std::string& file_path);
 /// A part, for headway::merge_grams().
-headway::GramResult read_gram_part(const std::string& file_path);
+GramResult read_gram_part(const std::string& file_path);
 
 }  // namespace headway::io

@@ -11,6 +11,6 @@ namespace headway::io {
 /// trained networks: the data set, where the result's study has it, says from which. Their labels
 /// differ. Errors: kMissingFile; kBadData naming the file when it is another one, its data set is
 /// gone or was not made by extract, or it is damaged; kBadStudy for a file that comes twice.
-std::vector<headway::TheoryScores> read_theory_scores(const std::vector<std::string>& files);
+std::vector<TheoryScores> read_theory_scores(const std::vector<std::string>& files);
 
 }  // namespace headway::io

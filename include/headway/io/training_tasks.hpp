@@ -17,6 +17,6 @@ std::string read_text(const std::string& file_path);
 
 /// The readers of read_text_corpus(), read_omniglot() and read_idx(), for
 /// headway::make_task_maker().
-headway::TaskFiles task_files();
+TaskFiles task_files();
 
 }  // namespace headway::io

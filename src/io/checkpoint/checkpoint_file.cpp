@@ -121,7 +121,7 @@ std::string describe_checkpoint(const Hdf5InputFile& file) {
   const auto header = read_record<CheckpointHeader>(file, "/");
   std::string out = header.verb == "train"
                         ? headway::progress_text(read_trained_run(file, "run"))
-                        : headway::progress_text(read_record<headway::SampleState>(file, "point"));
+                        : headway::progress_text(read_record<SampleState>(file, "point"));
   const auto text = [&file](const char* name) {
     return shown(file.text_attribute("/", name).value_or("(missing)"));
   };

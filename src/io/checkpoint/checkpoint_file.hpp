@@ -18,7 +18,7 @@ namespace headway::io {
 /// What a checkpoint belongs to.
 struct CheckpointHeader {
   std::string verb;
-  headway::ComputationPart part;  ///< its name is that of the file
+  ComputationPart part;  ///< its name is that of the file
   std::string version;
   bool done = false;
 };

@@ -24,7 +24,7 @@ constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
 
 template <class Hooks>
-constexpr bool kSamples = std::is_same_v<Hooks, headway::SampleHooks>;
+constexpr bool kSamples = std::is_same_v<Hooks, SampleHooks>;
 
 /// Sorted names in the folder for which `wanted` is true; none if there is no folder.
 std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
@@ -40,7 +40,7 @@ std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std:
 
 /// Why a checkpoint is not that of a part, nearest cause first; empty when it is.
 std::vector<std::string> mismatch(const CheckpointHeader& found, const std::string& verb,
-                                  const headway::ComputationPart& part) {
+                                  const ComputationPart& part) {
   std::vector<std::string> out = headway::part_differences(found.part, part);
   if (found.verb != verb)
     out = {fmt::format("it is of headway {}, this is headway {}", found.verb, verb)};
@@ -54,7 +54,7 @@ std::vector<std::string> mismatch(const CheckpointHeader& found, const std::stri
 }  // namespace
 
 Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
-                         std::vector<headway::ComputationPart> parts, bool force)
+                         std::vector<ComputationPart> parts, bool force)
     : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
   std::error_code ignored;
   if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
@@ -76,7 +76,7 @@ void Checkpoints::look(const std::string& name) {
   read_checkpoint(file_path, [&](const CheckpointHeader& header, const auto&) { found = header; });
   using Reasons = std::vector<std::string>;
   std::map<std::pair<bool, std::size_t>, Reasons> why_not;  // by: of another study, how many
-  for (const headway::ComputationPart& part : parts_) {
+  for (const ComputationPart& part : parts_) {
     Reasons why = mismatch(found, verb_, part);
     if (why.empty() && part.name + std::string(kSuffix) == name) {
       ++(found.done ? finished_ : resumable_);
@@ -99,7 +99,7 @@ std::string Checkpoints::path_of(const std::string& name) const {
 
 bool Checkpoints::load(std::size_t part,
                        const std::function<void(const Hdf5InputFile&)>& read) const {
-  const headway::ComputationPart& wanted = parts_.at(part);
+  const ComputationPart& wanted = parts_.at(part);
   const std::string file_path = path_of(wanted.name);
   std::error_code ignored;
   if (!fs::exists(file_path, ignored)) return false;
@@ -138,9 +138,8 @@ void Checkpoints::remove() const {
 }
 
 template <class Hooks>
-PointCheckpoints<Hooks>::PointCheckpoints(const std::string& result_path,
-                                          const headway::Study& study, const std::string& data_hash,
-                                          bool force)
+PointCheckpoints<Hooks>::PointCheckpoints(const std::string& result_path, const Study& study,
+                                          const std::string& data_hash, bool force)
     : Checkpoints(
           result_path, kSamples<Hooks> ? "sample" : "solve",
           headway::point_parts(
@@ -183,24 +182,24 @@ Hooks PointCheckpoints<Hooks>::hooks() const {
   }
   return hooks;
 }
-template class PointCheckpoints<headway::SolveHooks>;
-template class PointCheckpoints<headway::SampleHooks>;
+template class PointCheckpoints<SolveHooks>;
+template class PointCheckpoints<SampleHooks>;
 
 TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
-                                   const std::vector<headway::TrainRun>& runs,
+                                   const std::vector<TrainRun>& runs,
                                    const std::vector<std::string>& data_hashes, bool force)
     : Checkpoints(result_path, "train", headway::train_parts(runs, data_hashes), force) {}
 
-headway::TrainHooks TrainCheckpoints::hooks() const {
-  headway::TrainHooks hooks;
+TrainHooks TrainCheckpoints::hooks() const {
+  TrainHooks hooks;
   hooks.load = [*this](std::size_t run) {
-    std::optional<headway::TrainedRun> trained;
+    std::optional<TrainedRun> trained;
     load(run, [&](const Hdf5InputFile& file) { trained = read_trained_run(file, "run"); });
     return trained;
   };
-  hooks.save = [*this](std::size_t run, const headway::TrainedRun& trained) {
+  hooks.save = [*this](std::size_t run, const TrainedRun& trained) {
     save(run, trained.done(), [&](Hdf5OutputFile& out) {
-      write_record("run", headway::TrainedRunView{&trained, headway::RunParts::kWholeState}, out);
+      write_record("run", TrainedRunView{&trained, RunParts::kWholeState}, out);
     });
   };
   return hooks;

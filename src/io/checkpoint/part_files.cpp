@@ -26,20 +26,20 @@ std::string new_folder() {
 }
 
 /// Why a part that was found does not belong to this result; "" when it does.
-std::string strangeness(const headway::ResultProvenance& found,
-                        const headway::ResultProvenance& whole, const std::string& shard) {
+std::string strangeness(const ResultProvenance& found, const ResultProvenance& whole,
+                        const std::string& shard) {
   std::string other = headway::other_origin(found, whole);
   if (!other.empty()) return other;
   return found.shard == shard ? "" : fmt::format("is part {}, not {}", found.shard, shard);
 }
 
-int threads_of(const headway::SolveResult& result) { return result.threads; }
-int threads_of(const headway::SampleResult& result) { return result.solve.threads; }
-int threads_of(const headway::TrainResult& result) { return result.threads; }
+int threads_of(const SolveResult& result) { return result.threads; }
+int threads_of(const SampleResult& result) { return result.solve.threads; }
+int threads_of(const TrainResult& result) { return result.threads; }
 
 }  // namespace
 
-PartFolder::PartFolder(const std::string& result_path, const headway::ResultProvenance& whole,
+PartFolder::PartFolder(const std::string& result_path, const ResultProvenance& whole,
                        std::size_t units)
     : folder_(result_path.empty() ? new_folder() : folder_of(result_path)),
       for_this_call_(result_path.empty()),
@@ -51,7 +51,7 @@ PartFolder::~PartFolder() {
   if (for_this_call_) remove();
 }
 
-void PartFolder::look(std::size_t unit, const headway::ResultProvenance& whole) {
+void PartFolder::look(std::size_t unit, const ResultProvenance& whole) {
   std::error_code ignored;
   if (!fs::exists(file(unit), ignored)) return;
   const std::string shard = headway::shard_text({unit, there_.size()});
@@ -95,9 +95,8 @@ void PartFolder::clear(const std::string& result_path) {
 }
 
 template <class Result>
-PartFiles<Result>::PartFiles(const Ranks& ranks, std::string result_path,
-                             const headway::Study& study, headway::ResultProvenance whole,
-                             std::size_t units, bool overwrite)
+PartFiles<Result>::PartFiles(const Ranks& ranks, std::string result_path, const Study& study,
+                             ResultProvenance whole, std::size_t units, bool overwrite)
     : result_path_(std::move(result_path)),
       study_(study),
       whole_(std::move(whole)),
@@ -106,8 +105,8 @@ PartFiles<Result>::PartFiles(const Ranks& ranks, std::string result_path,
 }
 
 template <class Result>
-std::string PartFiles<Result>::pack(const Result& result, const headway::Shard& unit) const {
-  headway::ResultProvenance provenance = whole_;
+std::string PartFiles<Result>::pack(const Result& result, const Shard& unit) const {
+  ResultProvenance provenance = whole_;
   provenance.shard = headway::shard_text(unit);
   provenance.threads = threads_of(result);
   provenance.seconds = result.seconds;
@@ -122,14 +121,14 @@ Result PartFiles<Result>::get(std::size_t unit, std::string_view bytes) const {
 template <class Result>
 void PartFiles<Result>::stopping(const Result& so_far) {
   if (result_path_.empty()) return;
-  headway::ResultProvenance provenance = whole_;
+  ResultProvenance provenance = whole_;
   provenance.partial = true;
   write_result(result_path_, study_, so_far, provenance, overwrite_);
   overwrite_ = wrote_ = true;
 }
 
-template class PartFiles<headway::SolveResult>;
-template class PartFiles<headway::SampleResult>;
-template class PartFiles<headway::TrainResult>;
+template class PartFiles<SolveResult>;
+template class PartFiles<SampleResult>;
+template class PartFiles<TrainResult>;
 
 }  // namespace headway::io

@@ -17,12 +17,12 @@ constexpr std::int64_t kGramMajor = 1, kGramMinor = 0;
 }  // namespace
 
 std::string describe_gram(const Hdf5InputFile& file) {
-  const auto result = read_record<headway::GramResult>(file, "");
+  const auto result = read_record<GramResult>(file, "");
   std::string out =
       fmt::format("  examples   {}, summed\n  outputs    {}\n  heads      [{}]\n  features   {}\n",
                   result.data.examples, result.data.outputs(), fmt::join(result.heads, ", "),
                   result.data.gram.rows() / std::max<Index>(1, model::path_count(result.heads)));
-  for (const headway::GramSet& set : result.sets)
+  for (const GramSet& set : result.sets)
     out += fmt::format("  set        {}: {} examples\n", shown(set.name), set.labels.rows());
   for (const std::string& source : result.sources)
     out += fmt::format("  from       {}\n", shown(source));
@@ -34,8 +34,8 @@ std::string describe_gram(const Hdf5InputFile& file) {
                            file.file_path());
 }
 
-void write_gram(const std::string& file_path, const headway::GramResult& result,
-                const headway::ResultProvenance& provenance, bool force) {
+void write_gram(const std::string& file_path, const GramResult& result,
+                const ResultProvenance& provenance, bool force) {
   check_output_path(file_path, force);
   const Hdf5Lock lock;
   Hdf5OutputFile out;
@@ -48,22 +48,21 @@ void write_gram(const std::string& file_path, const headway::GramResult& result,
   out.write_to(file_path, force);
 }
 
-headway::GramResult read_gram(const std::string& file_path) {
+GramResult read_gram(const std::string& file_path) {
   return read_hdf5(file_path, kGramSchema, [](const Hdf5InputFile& file) {
     if (const auto shard = file.text_attribute("/", "shard")) {
       bad_data("is part {} of Gram matrices; join the parts first, with headway merge", *shard);
     }
-    auto result = read_record<headway::GramResult>(file, "");
+    auto result = read_record<GramResult>(file, "");
     const std::string fault = headway::gram_fault(result);
     if (!fault.empty()) bad_data("{}", fault);
     return result;
   });
 }
 
-headway::GramResult read_gram_part(const std::string& file_path) {
-  return read_hdf5(file_path, kGramSchema, [](const Hdf5InputFile& file) {
-    return read_record<headway::GramResult>(file, "");
-  });
+GramResult read_gram_part(const std::string& file_path) {
+  return read_hdf5(file_path, kGramSchema,
+                   [](const Hdf5InputFile& file) { return read_record<GramResult>(file, ""); });
 }
 
 }  // namespace headway::io

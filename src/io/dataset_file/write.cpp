@@ -96,7 +96,7 @@ struct ArrayWriter {
 
 }  // namespace
 
-void write_extracted(const std::string& file_path, const headway::ExtractResult& result,
+void write_extracted(const std::string& file_path, const ExtractResult& result,
                      const std::vector<std::pair<std::string, std::string>>& provenance,
                      bool force) {
   const tasks::Dataset& dataset = result.dataset;

@@ -45,7 +45,7 @@ concept IsNamedArray = requires(T& t) {
 
 /// What a file has as texts and JSON as an object.
 template <class T>
-inline constexpr bool kIsForJson = std::is_same_v<T, std::vector<headway::Setting>>;
+inline constexpr bool kIsForJson = std::is_same_v<T, std::vector<Setting>>;
 
 using Texts = std::vector<std::string>;
 

@@ -23,12 +23,12 @@ std::string read_text(const std::string& file_path) {
   return text;
 }
 
-headway::TaskFiles task_files() {
+TaskFiles task_files() {
   return {read_text_corpus,
           [](const std::vector<std::string>& paths) {
             return std::make_shared<tasks::ImageSet>(read_omniglot(paths, tasks::kOneShotSide));
           },
-          [](const headway::OutOfDistributionSet& set) {
+          [](const OutOfDistributionSet& set) {
             return std::make_shared<tasks::ImageSet>(
                 read_idx(set.images, set.labels, {tasks::kOneShotSide, set.invert}));
           }};

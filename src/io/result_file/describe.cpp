@@ -22,23 +22,23 @@ struct Listing {
 constexpr const char* kPoints =
     "widths temperature action accuracy gp_accuracy test_mean_squared_error converged?";
 constexpr Listing kListings[] = {
-    {headway::SolveResult::kVerb, "points/*", kPoints},
-    {headway::AlignResult::kVerb, "points/*", kPoints},
-    {headway::PruneResult::kVerb, "points/*", kPoints},
-    {headway::SampleResult::kVerb, "points/*",
+    {SolveResult::kVerb, "points/*", kPoints},
+    {AlignResult::kVerb, "points/*", kPoints},
+    {PruneResult::kVerb, "points/*", kPoints},
+    {SampleResult::kVerb, "points/*",
      "widths temperature draws accuracy gp_accuracy rhat_max ess_bulk_min log_evidence complete?"},
-    {headway::TrainResult::kVerb, "runs/*", "label seed outcome steps train_loss"},
-    {headway::TrainResult::kVerb, "groups/*", "name label parameters flops_per_step train_loss"},
-    {headway::TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
-    {headway::LatentsResult::kVerb, "groups/*",
+    {TrainResult::kVerb, "runs/*", "label seed outcome steps train_loss"},
+    {TrainResult::kVerb, "groups/*", "name label parameters flops_per_step train_loss"},
+    {TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
+    {LatentsResult::kVerb, "groups/*",
      "label layer decoder metric held_out train chance shuffled untrained"},
-    {headway::PredictResult::kVerb, "points/*", "widths temperature method draws"},
-    {headway::NetworkPredictResult::kVerb, "groups/*", "name label"},
-    {headway::NetworkPredictResult::kVerb, "runs/*", "name label seed step"},
-    {headway::EvaluateResult::kVerb, "runs/*", "name label seed"},
-    {headway::EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
-    {headway::NetworkPruneResult::kVerb, "groups/*", "name label"},
-    {headway::NetworkPruneResult::kVerb, "groups/*/scores/*",
+    {PredictResult::kVerb, "points/*", "widths temperature method draws"},
+    {NetworkPredictResult::kVerb, "groups/*", "name label"},
+    {NetworkPredictResult::kVerb, "runs/*", "name label seed step"},
+    {EvaluateResult::kVerb, "runs/*", "name label seed"},
+    {EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
+    {NetworkPruneResult::kVerb, "groups/*", "name label"},
+    {NetworkPruneResult::kVerb, "groups/*/scores/*",
      "name error_rise_spearman error_rise_spearman_standard_error"}};
 
 std::string text(const Hdf5InputFile& file, const std::string& object, const char* name) {
@@ -153,12 +153,11 @@ std::string describe_result(const Hdf5InputFile& file) {
   for (const Listing& listing : kListings) {
     if (kind == listing.verb) out += table(file, listing);
   }
-  const bool of_networks =
-      kind == headway::EvaluateResult::kVerb || kind == headway::NetworkPruneResult::kVerb;
+  const bool of_networks = kind == EvaluateResult::kVerb || kind == NetworkPruneResult::kVerb;
   if (of_networks) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
   }
-  if (kind == headway::PredictResult::kVerb || kind == headway::NetworkPredictResult::kVerb) {
+  if (kind == PredictResult::kVerb || kind == NetworkPredictResult::kVerb) {
     return out + "To remake it, run the command above, which names the result and the new inputs\n";
   }
   if (of_arrays_in_memory(file)) {
@@ -169,8 +168,8 @@ std::string describe_result(const Hdf5InputFile& file) {
   return out + fmt::format(
                    "To remake it (the file holds its study with all defaults{}):\n"
                    "  headway {} {}{} -o NEW.h5\n",
-                   kind == headway::LatentsResult::kVerb ? "; the networks are trained again" : "",
-                   kind, file.file_path(),
+                   kind == LatentsResult::kVerb ? "; the networks are trained again" : "", kind,
+                   file.file_path(),
                    file.has_attribute("/", "shard") ? " --shard " + text(file, "/", "shard") : "");
 }
 

@@ -14,8 +14,6 @@
 namespace headway::io {
 namespace {
 
-using headway::SolveResult;
-
 RecordShapes shapes_of(const SolveResult& result) {
   RecordShapes shapes{result.test_examples, result.outputs, {}, result.set_names};
   for (std::size_t l = 0; l < result.heads.size(); ++l) {
@@ -24,8 +22,8 @@ RecordShapes shapes_of(const SolveResult& result) {
   return shapes;
 }
 
-headway::ResultProvenance read_provenance(const Hdf5InputFile& file) {
-  return read_record<headway::ResultProvenance>(file, "");
+ResultProvenance read_provenance(const Hdf5InputFile& file) {
+  return read_record<ResultProvenance>(file, "");
 }
 
 template <class... Results>
@@ -40,7 +38,7 @@ std::string require_kind(const Hdf5InputFile& file, const std::vector<std::strin
 }
 
 SolveResult read_solved(const Hdf5InputFile& file) {
-  const std::string kind = require_kind(file, verbs_of(headway::TheoryResults()));
+  const std::string kind = require_kind(file, verbs_of(TheoryResults()));
   auto result = read_record<SolveResult>(file, "");
   const std::string fault = headway::solve_fault(result);
   if (!fault.empty()) bad_data("{}", fault);
@@ -52,9 +50,9 @@ SolveResult read_solved(const Hdf5InputFile& file) {
   for (std::size_t i = 0; i < points; ++i) {
     const std::string group = fmt::format("points/{}", i);
     if (file.kind(group) != NodeKind::kGroup) bad_data("{}: is missing", group);
-    const bool apart = kind == headway::SampleResult::kVerb;
+    const bool apart = kind == SampleResult::kVerb;
     const std::string theory = apart ? group + "/theory" : group;
-    result.points.push_back(read_record<headway::SolvePoint>(file, theory, shapes));
+    result.points.push_back(read_record<SolvePoint>(file, theory, shapes));
     if (apart) result.points.back().first_layer_draws = file.read_array(group + "/draws/layer_1");
     const std::size_t widths = result.points.back().widths.size();
     if (widths != result.heads.size() + 1) {
@@ -62,7 +60,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
                result.heads.size() + 1);
     }
   }
-  const headway::ResultProvenance from = read_provenance(file);
+  const ResultProvenance from = read_provenance(file);
   result.interrupted = from.partial;
   result.seconds = from.seconds;
   result.threads = from.threads;
@@ -75,7 +73,7 @@ bool is_result_file(const std::string& file_path) {
   return schema_name(file_path) == kResultSchema;
 }
 
-SolveResult read_solve_result(const std::string& file_path, headway::ResultProvenance* provenance,
+SolveResult read_solve_result(const std::string& file_path, ResultProvenance* provenance,
                               std::string_view bytes) {
   const auto read = [&](const Hdf5InputFile& file) {
     if (provenance != nullptr) *provenance = read_provenance(file);
@@ -84,14 +82,14 @@ SolveResult read_solve_result(const std::string& file_path, headway::ResultProve
   return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
-headway::SampleResult read_sample_result(const std::string& file_path, std::string_view bytes) {
+SampleResult read_sample_result(const std::string& file_path, std::string_view bytes) {
   const auto read = [](const Hdf5InputFile& file) {
-    headway::SampleResult result;
+    SampleResult result;
     result.solve = read_solved(file);
     const RecordShapes shapes = shapes_of(result.solve);
     for (std::size_t i = 0; i < result.solve.points.size(); ++i) {
       const std::string group = fmt::format("points/{}", i);
-      headway::SamplePoint& point = result.points.emplace_back();
+      SamplePoint& point = result.points.emplace_back();
       point.order_parameters.resize(result.solve.heads.size());
       RecordReader reader(file, group, shapes);
       fields(reader, point);
@@ -108,17 +106,17 @@ headway::SampleResult read_sample_result(const std::string& file_path, std::stri
   return read_hdf5(file_path, kResultSchema, read, bytes);
 }
 
-headway::TrainResult read_train_result(const std::string& file_path, std::string_view bytes) {
+TrainResult read_train_result(const std::string& file_path, std::string_view bytes) {
   const auto read = [](const Hdf5InputFile& file) {
-    require_kind(file, {headway::TrainResult::kVerb});
-    headway::TrainResult result;
+    require_kind(file, {TrainResult::kVerb});
+    TrainResult result;
     RecordReader(file, "")("planned_runs", result.planned, "runs of the sweep", {.least = 1});
     for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
       const std::string group = fmt::format("runs/{}", i);
       result.runs.push_back(read_trained_run(file, group));
       read_kept_weights(file, group, result.runs.back());
     }
-    const headway::ResultProvenance from = read_provenance(file);
+    const ResultProvenance from = read_provenance(file);
     result.interrupted = from.partial;
     result.seconds = from.seconds;
     result.threads = from.threads;
@@ -135,17 +133,17 @@ std::string read_result_kind(const std::string& file_path) {
 }
 
 std::string verb_of_kind(const std::string& kind) {
-  if (kind == headway::NetworkPredictResult::kVerb) return headway::PredictResult::kVerb;
-  return kind == headway::NetworkPruneResult::kVerb ? "prune-network" : kind;
+  if (kind == NetworkPredictResult::kVerb) return PredictResult::kVerb;
+  return kind == NetworkPruneResult::kVerb ? "prune-network" : kind;
 }
 
-headway::ResultProvenance read_result_provenance(const std::string& file_path) {
+ResultProvenance read_result_provenance(const std::string& file_path) {
   const bool gram = schema_name(file_path) == kGramSchema;
   return read_hdf5(file_path, gram ? kGramSchema : kResultSchema,
                    [](const Hdf5InputFile& file) { return read_provenance(file); });
 }
 
-headway::ResultProvenance read_result_provenance_of(std::string_view bytes) {
+ResultProvenance read_result_provenance_of(std::string_view bytes) {
   return read_hdf5(
       "", kResultSchema, [](const Hdf5InputFile& file) { return read_provenance(file); }, bytes);
 }

@@ -12,7 +12,6 @@
 namespace headway::io {
 namespace {
 
-using headway::Study;
 using Json = nlohmann::ordered_json;
 
 /// Null where it is undefined or not finite.
@@ -21,7 +20,7 @@ Json json_value(const VectorXd& values);
 Json json_value(const MatrixXd& values);
 Json json_value(const Tensor& values);
 /// An object; a TOML value is JSON where both write it alike, else its text.
-Json json_value(const std::vector<headway::Setting>& settings);
+Json json_value(const std::vector<Setting>& settings);
 
 template <class T>
 requires(std::is_integral_v<T> || std::is_same_v<T, std::string>) Json json_value(const T& value) {
@@ -58,9 +57,9 @@ Json json_value(const Tensor& values) {
   return rows_of(values.shape, 0, next);
 }
 
-Json json_value(const std::vector<headway::Setting>& settings) {
+Json json_value(const std::vector<Setting>& settings) {
   Json out = Json::object();
-  for (const headway::Setting& setting : settings) {
+  for (const Setting& setting : settings) {
     Json value = Json::parse(setting.value, nullptr, false);
     out[setting.key] = value.is_discarded() ? Json(setting.value) : value;
   }
@@ -144,7 +143,7 @@ std::string dump(const Json& object, bool one_line) {
 
 template <class Result>
 std::string ResultOutput<Result>::bytes(const Study& study, const Result& result,
-                                        const headway::ResultProvenance& provenance) {
+                                        const ResultProvenance& provenance) {
   const Hdf5Lock lock;
   Hdf5OutputFile out;
   out.set("/", "schema_name", kResultSchema);
@@ -156,7 +155,7 @@ std::string ResultOutput<Result>::bytes(const Study& study, const Result& result
 
 template <class Result>
 void ResultOutput<Result>::show(const Study& study, const Result& result,
-                                const headway::ResultProvenance& provenance, FieldSink& sink) {
+                                const ResultProvenance& provenance, FieldSink& sink) {
   sink.set("/", "kind", std::string(Result::kVerb));
   sink.set("/", "study", study.name);
   RecordWriter root(sink, "");
@@ -171,27 +170,27 @@ std::string ResultOutput<Result>::json(const Study& study, const Result& result)
   object["study_hash"] = headway::study_hash(study);
   JsonWriter root(object);
   result_fields(root, study, result);
-  return dump(object, std::is_same_v<Result, headway::TrainResult>);
+  return dump(object, std::is_same_v<Result, TrainResult>);
 }
 
 // Every verb that writes a result is named here.
-template struct ResultOutput<headway::SolveResult>;
-template struct ResultOutput<headway::AlignResult>;
-template struct ResultOutput<headway::PruneResult>;
-template struct ResultOutput<headway::SampleResult>;
-template struct ResultOutput<headway::TrainResult>;
-template struct ResultOutput<headway::NetworkPruneResult>;
-template struct ResultOutput<headway::LatentsResult>;
-template struct ResultOutput<headway::PredictResult>;
-template struct ResultOutput<headway::NetworkPredictResult>;
-template struct ResultOutput<headway::EvaluateResult>;
+template struct ResultOutput<SolveResult>;
+template struct ResultOutput<AlignResult>;
+template struct ResultOutput<PruneResult>;
+template struct ResultOutput<SampleResult>;
+template struct ResultOutput<TrainResult>;
+template struct ResultOutput<NetworkPruneResult>;
+template struct ResultOutput<LatentsResult>;
+template struct ResultOutput<PredictResult>;
+template struct ResultOutput<NetworkPredictResult>;
+template struct ResultOutput<EvaluateResult>;
 
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);
   write_sealed_file(file_path, bytes, force);
 }
 
-std::string train_record_json(std::size_t run, const headway::TrainedRun& trained,
+std::string train_record_json(std::size_t run, const TrainedRun& trained,
                               const training::TrainRecord& record) {
   Json out;
   out["run"] = run + 1;

@@ -34,9 +34,9 @@ void fields(Visitor& visit, Record& r) {
 
 /// weights_sha256 of the data set that a theory's result is of.
 std::string network_of(const std::string& file_path) {
-  const headway::Study study = parse_study(read_result_provenance(file_path).study_toml, file_path);
+  const Study study = parse_study(read_result_provenance(file_path).study_toml, file_path);
   const std::string& data = study.task.file();
-  if (study.task.kind() != headway::TaskKind::kDataset || !std::filesystem::exists(data)) {
+  if (study.task.kind() != TaskKind::kDataset || !std::filesystem::exists(data)) {
     bad_data(
         "{}: its data set \"{}\" is missing: must be there, as headway extract wrote it; it says "
         "which network the parts belong to",
@@ -48,8 +48,7 @@ std::string network_of(const std::string& file_path) {
   });
 }
 
-headway::TheoryScores scores_of(ScoredPoint point, const std::string& label,
-                                const std::string& network) {
+TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::string& network) {
   if (point.score.size() != point.names.size() ||
       point.error_without.size() != point.names.size()) {
     bad_data("points/<i>/pruning: its arrays differ in length");
@@ -62,10 +61,9 @@ headway::TheoryScores scores_of(ScoredPoint point, const std::string& label,
           network, std::move(point.names), std::move(point.score), std::move(point.error_without)};
 }
 
-std::vector<headway::TheoryScores> scores_in(const std::string& file_path,
-                                             const std::string& label) {
+std::vector<TheoryScores> scores_in(const std::string& file_path, const std::string& label) {
   const std::string kind = read_result_kind(file_path);
-  if (kind != headway::PruneResult::kVerb) {
+  if (kind != PruneResult::kVerb) {
     bad_data("{}: is a result of headway {}: must be a result of headway prune", file_path,
              shown(verb_of_kind(kind)));
   }
@@ -74,7 +72,7 @@ std::vector<headway::TheoryScores> scores_in(const std::string& file_path,
     std::vector<ScoredPoint> points;
     RecordReader(file, "")("points", points, "one entry a sweep point", {.optional = true});
     if (points.empty()) bad_data("holds no points: must be a result of headway prune");
-    std::vector<headway::TheoryScores> out;
+    std::vector<TheoryScores> out;
     for (ScoredPoint& point : points) out.push_back(scores_of(std::move(point), label, network));
     return out;
   });
@@ -97,7 +95,7 @@ std::vector<std::string> labels_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-std::vector<headway::TheoryScores> read_theory_scores(const std::vector<std::string>& files) {
+std::vector<TheoryScores> read_theory_scores(const std::vector<std::string>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       std::error_code ignored;
@@ -111,9 +109,9 @@ std::vector<headway::TheoryScores> read_theory_scores(const std::vector<std::str
     }
   }
   const std::vector<std::string> labels = labels_of(files);
-  std::vector<headway::TheoryScores> out;
+  std::vector<TheoryScores> out;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::vector<headway::TheoryScores> scores = scores_in(files[i], labels[i]);
+    const std::vector<TheoryScores> scores = scores_in(files[i], labels[i]);
     out.insert(out.end(), scores.begin(), scores.end());
   }
   return out;

@@ -17,7 +17,7 @@ namespace headway::io {
 namespace {
 
 /// The run whose sweep sets what `wanted` says; "" for one that was never begun.
-std::string group_of(const Hdf5InputFile& file, const headway::TrainRun& wanted) {
+std::string group_of(const Hdf5InputFile& file, const TrainRun& wanted) {
   for (std::size_t i = 0; i < file.members("runs").size(); ++i) {
     std::string group = fmt::format("runs/{}", i);
     if (file.kind(group) != NodeKind::kGroup) continue;
@@ -43,27 +43,27 @@ std::vector<training::NamedTensor> read_weights(const Hdf5InputFile& file, const
 /// Whether the study in the file trained on a GPU by its own words.
 bool trained_on_gpu(const std::string& file_path) {
   const std::string text = read_result_provenance(file_path).study_toml;
-  const std::vector<headway::TrainRun> runs = headway::train_runs(parse_study(text, file_path));
-  return std::ranges::any_of(runs, [](const headway::TrainRun& run) {
+  const std::vector<TrainRun> runs = headway::train_runs(parse_study(text, file_path));
+  return std::ranges::any_of(runs, [](const TrainRun& run) {
     return run.study.train.run.device == training::Device::kCuda;
   });
 }
 
 /// Who only reads a network takes the device that is there. Not kCpu: the network may be of bf16.
-void take_what_is_there(headway::TrainedNetwork& network) {
+void take_what_is_there(TrainedNetwork& network) {
   training::Device& device = network.study.train.run.device;
   network.without_gpu = device == training::Device::kCuda && !training::cuda_available();
   if (network.without_gpu) device = training::Device::kAuto;
 }
 
-headway::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group,
-                                 const headway::TrainRun& run, headway::KeptWeights weights) {
-  headway::TrainedNetwork out;
+TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group, const TrainRun& run,
+                        KeptWeights weights) {
+  TrainedNetwork out;
   out.study = run.study;
   out.study_name = run.study.name;
   out.label = headway::run_label(run.settings, run.study);
   out.variant = headway::run_variant(run.study);
-  const bool best = weights == headway::KeptWeights::kBest;
+  const bool best = weights == KeptWeights::kBest;
   const auto step = file.number_attribute(group, best ? "best_step" : "steps");
   if (!step || step->size() != 1) bad_data("{}: its step is missing", group);
   out.step = static_cast<Index>(step->front());
@@ -76,9 +76,8 @@ headway::TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& g
 
 }  // namespace
 
-headway::Study read_trained_study(const std::string& file_path,
-                                  const std::vector<std::string>& overlays,
-                                  const std::vector<std::string>& allowed) {
+Study read_trained_study(const std::string& file_path, const std::vector<std::string>& overlays,
+                         const std::vector<std::string>& allowed) {
   for (const std::string& overlay : overlays) {
     headway::check_change_of_trained(overlay, overlay_key(overlay), allowed);
   }
@@ -92,22 +91,20 @@ headway::Study read_trained_study(const std::string& file_path,
              schema.empty() ? "not a file of Headway" : "a " + shown(schema) + " file");
   }
   const std::string kind = read_result_kind(file_path);
-  if (kind != headway::TrainResult::kVerb) {
+  if (kind != TrainResult::kVerb) {
     bad_data("{}: is a result of headway {}; allowed: a result of headway train", file_path,
              shown(verb_of_kind(kind)));
   }
   return read_study(file_path, overlays).study;
 }
 
-std::vector<headway::TrainedNetwork> read_trained_networks(const std::string& file_path,
-                                                           const headway::Study& study,
-                                                           headway::KeptWeights weights,
-                                                           Observer& observer) {
+std::vector<TrainedNetwork> read_trained_networks(const std::string& file_path, const Study& study,
+                                                  KeptWeights weights, Observer& observer) {
   const std::string data_hash = read_result_provenance(file_path).data_hash;
   const bool of_gpu = trained_on_gpu(file_path);
-  const std::vector<headway::TrainRun> runs = headway::train_runs(study);
+  const std::vector<TrainRun> runs = headway::train_runs(study);
   return read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
-    std::vector<headway::TrainedNetwork> out;
+    std::vector<TrainedNetwork> out;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const std::string group = group_of(file, runs[i]);
       const std::string outcome =
@@ -129,20 +126,20 @@ std::vector<headway::TrainedNetwork> read_trained_networks(const std::string& fi
   });
 }
 
-headway::TrainedNetwork read_trained_network(const std::string& file_path,
-                                             const std::vector<std::string>& overlays) {
-  const headway::Study study =
+TrainedNetwork read_trained_network(const std::string& file_path,
+                                    const std::vector<std::string>& overlays) {
+  const Study study =
       read_trained_study(file_path, overlays,
                          {"extract.", "threads", "name", "task.files", "task.out_of_distribution"});
-  const std::vector<headway::TrainRun> runs = headway::train_runs(study);
+  const std::vector<TrainRun> runs = headway::train_runs(study);
   const auto wanted = static_cast<std::size_t>(study.extract.run);
   if (wanted > runs.size()) {
     fail(ErrorKind::kBadStudy, "extract.run = {}: must be from 1 to {}, the number of runs in {}",
          wanted, runs.size(), file_path);
   }
-  const headway::TrainRun& run = runs[wanted - 1];
+  const TrainRun& run = runs[wanted - 1];
   headway::check_extractable(run.study);
-  headway::TrainedNetwork out = read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
+  TrainedNetwork out = read_hdf5(file_path, kResultSchema, [&](const Hdf5InputFile& file) {
     const std::string group = group_of(file, run);
     if (group.empty()) bad_data("this run had not begun when the result was written");
     return read_run(file, group, run, study.extract.weights);

@@ -9,7 +9,6 @@
 namespace headway::io {
 namespace {
 
-using headway::TrainedRun;
 using training::CurveRow;
 
 std::vector<CurveRow> read_curve(const Hdf5InputFile& file, const std::string& path) {

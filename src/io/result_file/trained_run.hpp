@@ -10,14 +10,13 @@ namespace headway::io {
 /// The run in `group` of a checkpoint, with its whole state (headway::TrainedRunView says how it
 /// lies there), or of a result, without weights. Error{kBadData} naming the attribute or data set
 /// that is missing or malformed.
-headway::TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group);
+TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group);
 
 /// Its learned tokenizer; "" where it has none.
 std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group);
 
 /// The weights and the tokenizer of a result's run, where it holds them; all else of its state is
 /// not there.
-void read_kept_weights(const Hdf5InputFile& file, const std::string& group,
-                       headway::TrainedRun& run);
+void read_kept_weights(const Hdf5InputFile& file, const std::string& group, TrainedRun& run);
 
 }  // namespace headway::io

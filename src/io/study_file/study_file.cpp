@@ -17,7 +17,6 @@ namespace headway::io {
 namespace {
 
 namespace fs = std::filesystem;
-using headway::Study;
 
 constexpr std::uint64_t kLargestStudyFile = std::uint64_t{4} << 20U;
 constexpr std::size_t kLongestName = 190;
@@ -55,7 +54,7 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
             StudyOrigin::kDatasetFile};
   }
   if (is_result_file(file_path)) {
-    const headway::ResultProvenance provenance = read_result_provenance(file_path);
+    const ResultProvenance provenance = read_result_provenance(file_path);
     return {parse_study(provenance.study_toml, file_path + ":study_toml", overlays, directory),
             StudyOrigin::kResultFile};
   }
