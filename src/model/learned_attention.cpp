@@ -41,7 +41,7 @@ void softmax_columns(Map a) {
 
 LearnedAttention::Workspace::Workspace() : parts_(std::make_unique<Parts>()) {}
 LearnedAttention::Workspace::~Workspace() = default;
-// A copy begins without the passes: they would be made again anyway.
+// A copy begins without the passes, because they are computed again anyway.
 LearnedAttention::Workspace::Workspace(const Workspace& /*other*/) : Workspace() {}
 
 LearnedAttention::~LearnedAttention() = default;
