@@ -16,7 +16,7 @@ constexpr double kNumber = 8.0;  // bytes
 constexpr double kProductMemoryLimit =
     256.0 * 1024 * 1024;  // bytes for all K^{-1} C_k of a Hessian
 
-constexpr double kMemoryBound = 10.0;  // how much slower a flop is that waits for memory
+constexpr double kMemoryBound = 10.0;  // a flop that waits for memory is this much slower
 
 double triangle(double n) { return 0.5 * n * (n + 1.0); }
 
@@ -65,8 +65,8 @@ void count_stored(const Counts& s, KernelCost& cost) {
   cost.product_flops = 4.0 * s.packed() + 4.0 * std::pow(s.n, 3);
   cost.whitened_products = s.whitened_flops() < kMemoryBound * cost.product_flops;
   if (cost.whitened_products) cost.product_flops = s.whitened_flops();
-  // Fixed point also holds the features, for what it cannot do. Products also hold the kernels in
-  // single precision.
+  // With fixed point the features are held, too, for evaluations in double. With a Hessian by
+  // products the kernels are held in single precision, too.
   const double square = kNumber * s.n * s.n;
   cost.kernel_bytes =
       cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();
@@ -100,7 +100,7 @@ void count_streamed(const Counts& s, KernelCost& cost) {
                                   (one ? 0.0 : s.rows() * s.order() * s.n0));
 }
 
-/// In D = p N_0 dimensions for each output; `features` says whether they are held beside.
+/// The forms in D = p N_0 dimensions for each output. `features`: whether features are held, too.
 void count_feature_space(const Counts& s, bool features, KernelCost& cost) {
   const double d = s.columns();
   const double lifted = d * s.c;
@@ -168,8 +168,8 @@ KernelForm choose_form(const Counts& s, const PathKernelOptions& options, double
                     s.c));
   }
   if (options.form != KernelForm::kAuto) return options.form;
-  // Feature space: D^3 a step against P^3 and worse. Stored: memory-bound, two passes over the
-  // packed kernels, unless the features themselves are fewer flops.
+  // The feature-space form takes D^3 flops a step, where the others take at least P^3. The stored
+  // form is bound by memory: an evaluation makes two passes over the packed kernels.
   if (feature_possible && s.columns() < 0.9 * s.n) return KernelForm::kFeatureSpace;
   const bool stored_fits = s.c == 1.0 && stored_bytes < 0.5 * options.memory_limit_bytes;
   return stored_fits ? KernelForm::kStored : KernelForm::kStreamed;

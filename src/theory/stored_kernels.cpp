@@ -19,8 +19,8 @@ using numerics::symmetric_index;
 using numerics::symmetric_size;
 using numerics::Transpose;
 
-constexpr double kErrorProbability = 1e-12;  // that one energy is further off than its bound
-constexpr std::uint64_t kRoundingSeed = 0;   // the kernels of a data set are the same in every run
+constexpr double kErrorProbability = 1e-12;  // that an energy is wrong by more than its bound
+constexpr std::uint64_t kRoundingSeed = 0;   // fixed: kernels of a data set are always the same
 
 /// All path-path kernels, symmetrised (C_ab + C_ba off the diagonal) and packed: one column per
 /// pair a >= b, the lower triangle of P x P column by column. K and its gradient are then one
