@@ -39,13 +39,13 @@ class Chain {
   void replay();
   void save();
 
-  // For replica exchange, of a TemperedTarget.
-  /// The inverse temperature of the target from now on. Call move_to() after it, if started.
+  // For replica exchange; the target must be a TemperedTarget.
+  /// Sets the inverse temperature of the target. If the chain has started, call move_to() next.
   void temper(double beta);
   [[nodiscard]] const VectorXd& position() const { return point_.position; }
-  /// Of the target at the position.
+  /// The target's log likelihood at the position.
   [[nodiscard]] double log_likelihood();
-  /// Stands at another position, with density and gradient there.
+  /// Moves to another position, and computes density and gradient there.
   void move_to(const VectorXd& position);
 
  private:
@@ -66,7 +66,7 @@ class Chain {
   DrawRecorder* recorder_;
   std::unique_ptr<Target> target_;
   WarmupSchedule schedule_;
-  std::vector<int> probes_;  // kInformation: after which transitions it is taken
+  std::vector<int> probes_;  // kInformation: transitions after which the information is taken
   Metric metric_;
   Hamiltonian hamiltonian_;
   Rng rng_;
