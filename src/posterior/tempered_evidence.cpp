@@ -33,7 +33,7 @@ double bridge(const VectorXd& cold, const VectorXd& hot, double h) {
 struct Estimate {
   double bridge = 0.0;
   double integral = 0.0;
-  double third_order = 0.0;  // what third cumulants change in the integral
+  double third_order = 0.0;  // the change of the integral by third cumulants
 };
 
 Estimate estimate(const std::vector<double>& beta, const MatrixXd& l) {
