@@ -456,7 +456,7 @@ TEST_CASE("replica exchange is refused without a temperature, and a schedule tha
             .find("sampler.inverse_temperatures = [1, 0.5, 0.5]") != std::string::npos);
 }
 
-TEST_CASE("a sweep reports the log density where it ends, and no energy or step size") {
+TEST_CASE("a sweep reports the log density where it ends, but no energy or acceptance") {
   class Counting final : public testing::GibbsPairTarget {
    public:
     double sweep(Rng& rng, Eigen::Ref<VectorXd> q) override {
