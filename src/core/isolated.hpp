@@ -19,8 +19,9 @@ struct IsolatedOutcome {
 
 /// Runs `work` in a forked copy of this process. A crash ends the copy alone, and so does using
 /// more than `seconds` of processor time, or 16 GiB of memory beyond what this process has. The
-/// copy has only this thread, and the default action for every signal. `work` must not start
-/// threads. Where no process can be forked, `work` runs here, and its exceptions are thrown.
+/// copy has only this thread. Signals of crashes and requests to end have their default action in
+/// it. `work` must not start threads. Where no process can be forked, `work` runs here, and its
+/// exceptions are thrown.
 IsolatedOutcome run_in_copy(const std::function<std::vector<std::string>()>& work, int seconds);
 
 }  // namespace headway

@@ -21,7 +21,7 @@ using numerics::MatrixRef;
 using numerics::Transpose;
 
 constexpr Index kLearnedBlockTokens =
-    512;  // enough columns for an efficient product, few for a cache
+    512;  // enough columns for an efficient product, few enough for the cache
 
 // Softmax of every column, in place.
 void softmax_columns(Map a) {

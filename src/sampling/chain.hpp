@@ -31,7 +31,8 @@ class Chain {
 
   /// Finds the starting position and the first step size. Throws Error kBadStudy when it cannot.
   void start();
-  /// One transition with its adaptation. False when stopped: nothing has changed then.
+  /// One transition with its adaptation. False when stopped: the next call then makes the same
+  /// transition. With replica exchange, exchanges and hotter replicas may be done already.
   bool step();
   [[nodiscard]] bool started() const { return state_.started; }
   [[nodiscard]] bool finished() const { return state_.iteration >= transitions_of(options_); }

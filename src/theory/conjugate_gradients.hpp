@@ -25,7 +25,7 @@ struct LinearSolution {
 };
 
 /// Solves H x = b from x = 0, until |residual| <= tolerance |b| in the norm of the preconditioner,
-/// or after `most_products` products.
+/// or for `most_products` products; `end` is kSolved then, too.
 LinearSolution conjugate_gradients(const LinearSystem& system, const Tangent& b, double tolerance,
                                    int most_products, Observer& observer);
 

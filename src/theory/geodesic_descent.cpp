@@ -210,8 +210,8 @@ bool GeodesicDescent::step() {
 }
 
 double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation) {
-  // Relative error eps * cond in (K + T)^{-1}; the terms that cancel in the gradient are as large
-  // as the quadratic form and the number of examples, spread over U.
+  // The terms that cancel in the gradient are as large as the quadratic form and the number of
+  // examples, spread over U. Their relative error is taken as eps sqrt(cond).
   const double eps = 2.2e-16;
   const EnergyState& e = *evaluation.energy;
   const double terms = std::max(e.quadratic, static_cast<double>(action.kernels().examples()));

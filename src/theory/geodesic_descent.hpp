@@ -82,8 +82,8 @@ class GeodesicDescent {
   double first_norm_ = 0.0;
 };
 
-/// Estimated rounding error of the gradient norm: eps * condition(K + T) * (largest energy-gradient
-/// term) / max N.
+/// Estimated rounding error of the gradient norm, good to an order of magnitude:
+/// eps sqrt(condition of K + T) max(y^T (K + T)^{-1} y, P) / max N.
 double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation);
 
 }  // namespace headway::theory

@@ -183,7 +183,8 @@ SmallestEigenvalue smallest_hessian_eigenvalue(const Action& action, const Actio
     Tangent bx = apply_entry_metric(at, x);
     return Mapped{std::move(x), std::move(hx), std::move(bx)};
   };
-  // Where the entropy's Hessian is smallest: the largest eigenvalue of c^{-1} B.
+  // Starts where the entropy's Hessian is smallest: a power iteration for the largest eigenvalue of
+  // c^{-1} B, with B the metric of independent entries.
   Rng rng(0, StreamPurpose::kHessianProbes);
   Tangent start = random_tangent(at.gradient(), rng);
   for (int i = 0; i < kPowerSteps; ++i) {

@@ -20,7 +20,8 @@ int wanted_threads(int requested);
 
 /// How many threads this process can have at once, up to `wanted`, the calling one included. It is
 /// tried because of limits (ulimit -u, a container's): beyond one, OpenMP ends the process, and
-/// LibTorch waits for ever. What was found to be possible is not tried again.
+/// LibTorch waits for ever. Neither a number that was possible nor a limit that was met is tried
+/// again.
 int startable_threads(int wanted);
 
 }  // namespace headway
