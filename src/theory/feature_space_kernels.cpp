@@ -52,8 +52,9 @@ std::optional<MatrixXd> factor_of(const MatrixXd& u) {
          eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal();
 }
 
-/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64), in D = p N_0 < P dimensions a column
-/// of F, U = F F^T; with A = (F kron I)^T G (F kron I) (G_F there), G lifted to the outputs:
+/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns, it
+/// works with r N_0 x r N_0 matrices. A = (F kron I)^T G (F kron I) (G_F in eq. 30), where G is
+/// lifted to the outputs:
 ///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
 ///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
 ///   digits, where F is square.
