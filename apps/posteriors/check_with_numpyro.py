@@ -55,7 +55,7 @@ def sampled(problem, data):
     import jax
     from numpyro.infer import MCMC, NUTS
 
-    from exact import scalars
+    from diagnostics import scalars
     jax.config.update("jax_enable_x64", True)
     arrays = {name: np.array(value) if isinstance(value, list) else value for name, value in data.items()}
     sampler = MCMC(NUTS(model, target_accept_prob=0.95), num_warmup=WARMUP, num_samples=DRAWS, num_chains=CHAINS,

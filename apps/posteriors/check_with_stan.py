@@ -18,7 +18,7 @@ CHAINS, WARMUP, DRAWS = 4, 1000, 2000
 def sampled(problem, data):
     import stan
 
-    from exact import scalars
+    from diagnostics import scalars
     code = (Path(sys.argv[1]) / f"models/stan/{problem.model}.stan").read_text(encoding="utf-8")
     fit = stan.build(code, data=data, random_seed=1).sample(
         num_chains=CHAINS, num_warmup=WARMUP, num_samples=DRAWS, delta=0.95)

@@ -7,7 +7,8 @@ import zipfile
 from pathlib import Path
 
 import diagnostics
-from exact import Reference, scalars
+from diagnostics import scalars
+from exact import Reference
 from problems import Problem
 
 MODELS = Path(__file__).parent / "stan"

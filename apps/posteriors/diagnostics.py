@@ -1,10 +1,12 @@
-"""Rank-normalised R-hat, effective draws and Monte Carlo errors of [chain, draw] arrays (Vehtari et al., 2021)."""
+"""Draws by name, and their rank-normalised R-hat, effective draws and Monte Carlo errors (Vehtari et al., 2021)."""
 
 from __future__ import annotations
 
 from statistics import NormalDist
 
 import numpy as np
+
+Draws = dict[str, np.ndarray]  # {quantity: [chain, draw, ...]}
 
 
 def split(x: np.ndarray) -> np.ndarray:
@@ -58,3 +60,13 @@ def effective_tail(x: np.ndarray) -> float:
 def mean_and_error(x: np.ndarray) -> tuple[float, float]:
     """Mean of all draws and its Monte Carlo standard error."""
     return float(x.mean()), float(x.std(ddof=1) / np.sqrt(effective_draws(x)))
+
+
+def scalars(draws: Draws) -> dict[str, np.ndarray]:
+    """{"U_1[1,2]": [chain, draw], ...}: each quantity by the names that Stan gives its entries."""
+    named = {}
+    for name, values in draws.items():
+        for at in np.ndindex(values.shape[2:]):
+            place = f"[{','.join(str(index + 1) for index in at)}]" if at else ""
+            named[name + place] = values[(slice(None), slice(None), *at)]
+    return named

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import headway
+from diagnostics import Draws
 from problems import ATTENTION_VARIANCE, Problem
 
-Draws = dict[str, np.ndarray]  # {quantity: [chain, draw, ...]}
+TARGET_ACCEPT = 0.99  # short steps: divergent trajectories would leave a part of a posterior out
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Reference:
 
 def sample(problem: Problem, data: dict, chains: int, draws: int, warmup: int, thin: int, seed: int) -> Reference:
     """Exact up to Monte Carlo error: of `headway.sample`, with f drawn from its normal law given U (and W)."""
-    settings = {"chains": chains, "draws": draws, "warmup": warmup, "thin": thin, "seed": seed}
+    settings = {"chains": chains, "draws": draws, "warmup": warmup, "thin": thin, "seed": seed, "target_accept": TARGET_ACCEPT}
     labels, temperature = np.array(data["y"]), problem.temperature
     source = {"inputs": np.array(data["x"]), "readout": "last_token", "keep_weights": True, "attention_prior": {
         "heads": [1], "form": "matrix", "variance": ATTENTION_VARIANCE}} if problem.heads is None else {
@@ -76,13 +77,3 @@ def draws_of_f(u: np.ndarray, features: np.ndarray, test: np.ndarray, labels: np
     values, vectors = np.linalg.eigh(kernel(test, test) - across @ solved)
     noise = np.sqrt(np.maximum(values, 0)) * rng.standard_normal(mean.shape)
     return mean + np.einsum("dij,dj->di", vectors, noise)
-
-
-def scalars(draws: Draws) -> dict[str, np.ndarray]:
-    """{"U_1[1,2]": [chain, draw], ...}: each quantity by the names that Stan gives its entries."""
-    named = {}
-    for name, values in draws.items():
-        for at in np.ndindex(values.shape[2:]):
-            place = f"[{','.join(str(index + 1) for index in at)}]" if at else ""
-            named[name + place] = values[(slice(None), slice(None), *at)]
-    return named
