@@ -118,10 +118,6 @@ SENTENCES = [
     ("results/sraven.md", "HYLA leads softmax by {} points in seed 1, and by {} in the paper.", full_lead),
     ("results/sraven.md", "HYLA's mean is {} %, {} errors below the published one.", full_hyla),
     ("results/sraven.md", "HYLA's two seeds are {} points apart.", lambda: one_seed_apart("full-length", 1)),
-    ("results/sraven.md", "softmax has {} %, linear attention {} % and HYLA {} %.", reference_means),
-    ("results/sraven.md", "In the paper the value network brings {} points.",
-     lambda: [gain_in_paper("hyla", "hyla_linear_value")]),
-    ("results/sraven.md", "In the paper RMSHead brings {} points.", lambda: [gain_in_paper("linear_rms_head", "linear")]),
     ("results/sraven.md", "One variant differs by up to {} points between two seeds", one_seed_apart),
     ("results/sraven.md", "| {} points, of 4,096 instances |", counting_error),
 ]
