@@ -42,8 +42,7 @@ def main() -> int:
         parser().error("-o DIR is needed")
     import database
     import exact
-    import headway
-    made = {"date": time.strftime("%Y-%m-%d"), "version": headway.__version__,
+    made = {"date": time.strftime("%Y-%m-%d"),
             "command": shlex.join(["python3", "apps/posteriors", *sys.argv[1:]])}
     for problem in problems.by_name(options.only):
         data = problems.stan_data(problem)

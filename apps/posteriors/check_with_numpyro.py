@@ -69,4 +69,4 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    sys.exit(comparing.run(Path(sys.argv[1]), sys.argv[2:] or None, sampled))
+    sys.exit(comparing.run(Path(sys.argv[1]), sys.argv[2:] or None, sampled, "numpyro"))

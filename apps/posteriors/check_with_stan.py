@@ -32,4 +32,4 @@ def sampled(problem, data):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(comparing.run(Path(sys.argv[1]), sys.argv[2:] or None, sampled))
+    sys.exit(comparing.run(Path(sys.argv[1]), sys.argv[2:] or None, sampled, "pystan"))

@@ -100,4 +100,4 @@ def about_draws(name: str, reference: Reference, found: dict, made: dict) -> dic
             "r_hat_below_1_01": max(one["r_hat"] for one in columns) < 1.01, "efmi_above_0_2": reference.ebfmi > 0.2},
         "comments": f"{IDENTIFIED} log p(y), with the density of the noise normalised, is {reference.log_evidence:.4f} +- "
                     f"{reference.log_evidence_error:.4f}.",
-        "versions": {"headway_version": made["version"], "headway_commit": reference.commit, "command": made["command"]}}
+        "versions": reference.made | {"command": made["command"]}}

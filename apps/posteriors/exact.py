@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ class Reference:
     log_evidence_error: float
     divergences: int
     ebfmi: float
-    commit: str  # of the program
+    made: dict  # commit, compiler, machine, ... of the computation
 
 
 def sample(problem: Problem, data: dict, chains: int, draws: int, warmup: int, thin: int, seed: int) -> Reference:
@@ -31,8 +32,10 @@ def sample(problem: Problem, data: dict, chains: int, draws: int, warmup: int, t
     source = {"inputs": np.array(data["x"]), "readout": "last_token", "keep_weights": True, "attention_prior": {
         "heads": [1], "form": "matrix", "variance": ATTENTION_VARIANCE}} if problem.heads is None else {
         "features": np.array(data["xi"]).transpose(1, 0, 2), "heads": problem.sizes}
-    result = headway.sample(labels=labels, widths=problem.width, temperature=temperature, predictor_draws=0, threads=1,
-                            **source, **settings)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*theory is out of its range")  # nothing here is of the theory
+        result = headway.sample(labels=labels, widths=problem.width, temperature=temperature, predictor_draws=0, threads=1,
+                                **source, **settings)
     (point,) = result.points
     found = point.samples
     quantities = {f"U_{layer}": values for layer, values in sorted(found.draws.items())} | {"U_a": found.readout_draws}
@@ -48,7 +51,7 @@ def sample(problem: Problem, data: dict, chains: int, draws: int, warmup: int, t
     f = draws_of_f(u, features, test, labels, temperature, np.random.default_rng(seed))
     quantities["f_test"] = f.reshape(chains, draws, -1)
     return Reference(quantities, settings, point.log_evidence, point.log_evidence_error, point.divergences, point.ebfmi_min,
-                     str(result.provenance["git_commit"]))
+                     {name: value for name, value in result.provenance.items() if name != "study_toml"})
 
 
 def attention_weights(w: np.ndarray, tokens: np.ndarray) -> np.ndarray:

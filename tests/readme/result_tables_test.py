@@ -238,8 +238,8 @@ class SentencesAboutNetworks(unittest.TestCase):
                 first = codes.group_of(decoded["groups"], label, "term", layer=1)
                 self.assertEqual(first["held_out"], first["shuffled"])
                 self.assertEqual(term["held_out"], codes.group_of(decoded["groups"], label, "term", layer=2)["held_out"])
-        for _, _, result in codes.sraven():
-            (rule,) = [group for group in result["groups"] if (group["layer"], group["decoder"]) == (codes.ALL_LAYERS, "rule")]
+        for _, groups in codes.sraven() + codes.sraven("latents"):
+            rule = groups["rule", codes.ALL_LAYERS]
             self.assertGreater(rule["held_out"] - rule["chance"], 20 * rule["standard_error"])
         third = [decoder["held_out"] for run in load("sraven-small-latents")[0]["runs"] if run["seed"] == 3
                  for decoder in run["all_layers"]["decoders"] if decoder["name"] == "rule"]
