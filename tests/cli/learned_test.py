@@ -210,6 +210,20 @@ class Refused(ProgramTest):
             file["train/labels"] = [1.0, -1.0, 1.0]
         self.refused(["holds path features", "inputs"], data=path, code=65)
 
+    def test_inspect_shows_what_was_learned(self):
+        data, output = write_data(self.path("data.h5")), self.path("out.h5")
+        run("solve", data, *PRIOR, "--set", "solve.attention_starts=6", "-q", "-o", output)
+        lines = run("inspect", output).stdout.split("Contents:")[0].splitlines()
+        columns = next(line.split() for line in lines if "attention_largest" in line)
+        self.assertEqual(columns, ["name", "action", "attention_entropy", "attention_largest", "starts", "converged?"])
+        with h5py.File(output) as file:
+            minima = file["points/0/minima"]
+            rows = [line.split() for line in lines[lines.index(next(l for l in lines if "attention_largest" in l)) + 1:]]
+            for number in minima:
+                self.assertAlmostEqual(float(rows[int(number)][3]), minima[number].attrs["attention_largest"], 5)
+        run("sample", data, *PRIOR, *QUICK, "-q", "-o", self.path("draws.h5"))
+        self.assertIn("attention_largest_mean", run("inspect", self.path("draws.h5")).stdout.split("Contents:")[0])
+
     def test_masks_that_hide_every_key(self):
         path = write_data(self.path("masked.h5"))
         with h5py.File(path, "a") as file:
@@ -224,6 +238,23 @@ class Refused(ProgramTest):
         process = run("solve", write_data(self.path("data.h5")))
         self.assertEqual(process.returncode, 65)
         self.assertIn("no attention is given", process.stderr)
+        self.assertIn("model.attention_prior", process.stderr)
+
+    def test_data_without_attention_are_valid_and_described(self):
+        data = write_data(self.path("data.h5"))
+        process = run("validate", data)
+        self.assertEqual(process.returncode, 0, process.stdout)
+        self.assertIn("valid. It gives no attention: a study must let it be learned", process.stdout)
+        text = run("inspect", data).stdout
+        self.assertIn("attention  none", text)
+        self.assertNotIn("fault", text)
+        self.assertIn("--set model.attention_prior.heads=[1]", text)
+        self.assertEqual(run("validate", write_data(self.path("heads.h5"), with_heads=True)).stdout.split(": ")[1], "valid\n")
+        with h5py.File(data, "a") as file:
+            del file["train/inputs"]
+        process = run("validate", data)
+        self.assertEqual(process.returncode, 65)
+        self.assertIn("no attention is given", process.stdout)
 
     def test_other_verbs(self):
         for verb in ("align", "prune"):
