@@ -156,7 +156,7 @@ class PointSampler {
     return point;
   }
 
-  /// The share `chains` of a point's alone; false when interrupted.
+  /// Runs the share `chains` of a point's chains alone; false when interrupted.
   bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
                      const Shard& chains) const {
     const Task task = task_of(sweep, index);
