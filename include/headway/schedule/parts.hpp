@@ -30,6 +30,7 @@ std::vector<ComputationPart> point_parts(const Study& study, const std::string& 
 std::vector<ComputationPart> train_parts(const std::vector<TrainRun>& runs,
                                          const std::vector<std::string>& data_hashes);
 
+/// Whether a file name begins as ComputationPart::name does.
 bool is_part_name(std::string_view name);
 
 /// Why `found` is another part than `wanted`, nearest cause first; empty when it is not.

@@ -34,6 +34,7 @@ struct TaskDescription {
   std::vector<SplitCeiling> (*ceilings)(const Study& study);
 };
 
+/// Every kind of task, in the order of help.
 const std::vector<TaskDescription>& task_kinds();
 
 const TaskDescription& description_of(TaskKind kind);

@@ -79,7 +79,7 @@ constexpr bool has_mixing(ValueNetwork network) {
 
 enum class Nonlinearity { kIdentity, kRelu, kGelu, kSilu, kTanh, kSquaredRelu };
 
-constexpr double kRmsHeadEpsilon = 1e-6;
+constexpr double kRmsHeadEpsilon = 1e-6;  ///< keeps RMSHead finite where all scores are 0
 
 struct AttentionOptions {
   Normalisation normalisation = Normalisation::kSoftmax;
