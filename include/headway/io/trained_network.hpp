@@ -23,8 +23,8 @@ std::vector<TrainedNetwork> read_trained_networks(const std::string& file_path, 
                                                   KeptWeights weights, Observer& observer);
 
 /// Run study.extract.run of a train result for `headway extract`, its last or best weights.
-/// Overlays may change [extract], threads, and where the files of the task lie. Errors as above;
-/// kBadStudy for a run that is not there, and as headway::check_extractable().
+/// Overlays may change [extract], threads, name, and where the files of the task lie. Errors as
+/// above; kBadStudy for a run that is not there, and as headway::check_extractable().
 TrainedNetwork read_trained_network(const std::string& file_path,
                                     const std::vector<std::string>& overlays = {});
 

@@ -67,7 +67,8 @@ TrainedRun new_run(const TrainRun& plan, const TrainTask& task) {
   return run;
 }
 
-/// What the trained model writes after the first tokens of the held-out text.
+/// What the trained model writes after the first tokens of the validation text
+/// (TrainingTask::selection_split()).
 std::string sample_text(const Study& study, const TrainTask& task, training::Trainer& trainer) {
   if (!task.decode || study.train.sample_tokens == 0) return "";
   training::TaskBatch batch;

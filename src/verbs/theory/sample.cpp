@@ -292,8 +292,8 @@ struct Prepared {
   [[nodiscard]] const LearnedProblem* attention() const { return learned ? &*learned : nullptr; }
 };
 
-/// The points of a part. The theory's kernels are kept for further parts. A whole study has none,
-/// so it lets them go before the chains run.
+/// The points of a part. The theory's kernels are kept for further parts. After a whole study there
+/// are none, so it lets the kernels go before the chains run.
 SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
                          const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();
