@@ -186,7 +186,7 @@ std::string file_hash(const std::string& file_path) {
 /// Whether a data set must give its attention.
 enum class Attention { kNeeded, kLearned };
 
-/// Of the faults those that matter.
+/// The faults that matter: if attention is learned, it may be missing.
 std::vector<std::string> needed_of(std::vector<std::string> faults, Attention attention) {
   if (attention == Attention::kLearned) {
     std::erase_if(faults, [](const std::string& fault) { return is_missing_attention(fault); });

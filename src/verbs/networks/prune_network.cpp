@@ -210,7 +210,8 @@ void add_scores(const NetworkPruner& pruner, const std::vector<int>& heads,
   }
 }
 
-/// Every head removed alone, on every split but train and both ways.
+/// Every head removed alone: set to zero on every split but train, and, in transformers, replaced
+/// by its mean on `measured`.
 void remove_each(RemovableHeads& network, const NetworkPruner& pruner, const std::string& measured,
                  const analysis::QualityNames& names, const std::vector<double>& sensitivity,
                  RunPruning& out) {

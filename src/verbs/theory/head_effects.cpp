@@ -180,8 +180,8 @@ double deviation_of(const MatrixXd& rows, Index column) {
   return rows.rows() > 1 ? numerics::moments(rows.col(column)).deviation() : kUndefined;
 }
 
-/// The numbers drawn again: row r has draw r of the posterior plus what redrawing the examples
-/// changes, draws in turn where there are fewer of one kind (eq. 68).
+/// The values drawn again (eq. 68): row r has draw r of the posterior, plus the change by redraw r
+/// of the examples. If there are fewer draws of one kind, they are used in turn.
 MatrixXd drawn_again(const Eigen::RowVectorXd& values, const MatrixXd& posterior,
                      const MatrixXd& resampled) {
   const Index rows = std::max(posterior.rows(), resampled.rows());

@@ -156,7 +156,7 @@ class PointSampler {
     return point;
   }
 
-  /// The share `chains` of a point's alone; false when interrupted.
+  /// Runs the share `chains` of a point's chains alone; false when interrupted.
   bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
                      const Shard& chains) const {
     const Task task = task_of(sweep, index);
@@ -310,8 +310,8 @@ struct Prepared {
   [[nodiscard]] const LearnedProblem* attention() const { return learned ? &*learned : nullptr; }
 };
 
-/// The points of a part. The theory's kernels are kept for further parts. A whole study has none,
-/// so it lets them go before the chains run.
+/// The points of a part. The theory's kernels are kept for further parts. After a whole study there
+/// are none, so it lets the kernels go before the chains run.
 SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
                          const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();

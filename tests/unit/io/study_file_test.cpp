@@ -505,7 +505,7 @@ TEST_CASE("the path of a data set is taken from the study's directory") {
         "/abs/y.h5");
 }
 
-TEST_CASE("files that cannot be studies") {
+TEST_CASE("files that cannot be studies are refused") {
   const auto kind_of = [](const std::string& file_path) {
     try {
       headway::io::read_study(file_path);

@@ -164,7 +164,7 @@ TEST_CASE("the deviation over draws is that of the changes at the draws") {
   CHECK(at_v.points[0].posterior_errors == "1/N");
 }
 
-TEST_CASE("ranks are sure without draws that differ, and less sure with them") {
+TEST_CASE("ranks are certain if no draws differ, and less certain the more of them do") {
   Study study = small_study();
   const Dataset data = random_dataset();
   const PruneResult plain = pruned(study, data);
