@@ -9,15 +9,8 @@
 /// Private to theory: the forms that evaluate the energy, and the mixing of paths that they share.
 namespace headway::theory {
 
-/// `energy_tolerance` > 0: in fixed point (PathKernelOptions).
-std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths, int threads,
-                                                       double energy_tolerance);
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
                                                          Index paths, int threads);
-std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
-                                                              Index paths, int threads);
-
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
 
 /// From this number of paths on, ranks of a row of the grid share the mixing of features and send

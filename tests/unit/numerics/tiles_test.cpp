@@ -20,7 +20,7 @@ MatrixXd random_matrix(Index rows, Index cols, std::uint64_t stream) {
   return m;
 }
 
-/// One call of the BLAS, which dense_test compares with plain loops.
+/// One call of the BLAS, which dense_test.cpp compares with plain loops.
 MatrixXd whole_product(const MatrixXd& a, const MatrixXd& b) {
   MatrixXd c(a.rows(), b.cols());
   numerics::multiply(1.0, a, Transpose::kNo, b, Transpose::kNo, 0.0, c);
