@@ -53,9 +53,8 @@ std::optional<MatrixXd> factor_of(const MatrixXd& u) {
          eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal();
 }
 
-/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns, it
-/// works with r N_0 x r N_0 matrices. A = (F kron I)^T G (F kron I) (G_F in eq. 30), where G is
-/// lifted to the outputs:
+/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns,
+/// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
 ///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
 ///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
 ///   digits, where F is square.
@@ -333,8 +332,8 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
 
 std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision /*precision*/) const {
-  // In the frame of U itself the whitened matrix is used. Going through projected_inverse() would
-  // multiply by F^{-1}, and then by F again.
+  // In the frame of U itself projected_inverse() would only multiply by F^{-1}, and then by F
+  // again.
   if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
       frame == frame_)
     return make_feature_space_curvature(whitened_, projected_dual_ * frame_);

@@ -196,7 +196,7 @@ class Broken final : public sampling::TemperedTarget, public posterior::Posterio
 
 }  // namespace
 
-// Of a small problem: about 1,800 effective draws of each mean, and errors of a fortieth of its
+// A small problem. Each mean has about 1,800 effective draws, and an error of a fortieth of its
 // deviation.
 TEST_CASE("the posterior over order parameters is that over all weights") {
   for (const auto form :
