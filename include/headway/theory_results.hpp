@@ -264,18 +264,15 @@ struct AlignResult {
 struct HeadReport {
   int layer = 1, head = 1;
   std::string name;
-  double score = kUndefined;
-  double score_weighted = kUndefined;
-  double accuracy_without = kUndefined;
-  double mean_squared_error_without = kUndefined;
+  double score = kUndefined, score_weighted = kUndefined;
+  double accuracy_without = kUndefined, mean_squared_error_without = kUndefined;
   // What the predictor loses without the head on validation, else test examples (eq. 66).
   std::string set;
   double squared_error_change = kUndefined, squared_error_change_sd = kUndefined;
-  double squared_error_change_error = kUndefined;
+  double squared_error_change_error = kUndefined, accuracy_change_error = kUndefined;
   double squared_error_change_without_theory = kUndefined;
   double squared_error_change_without_theory_error = kUndefined;
   double accuracy_change = kUndefined, accuracy_change_sd = kUndefined;
-  double accuracy_change_error = kUndefined;
 };
 template <class Visitor, RecordOf<HeadReport> Record>
 void fields(Visitor& visit, Record& r) {
@@ -299,8 +296,7 @@ void fields(Visitor& visit, Record& r) {
   visit("squared_error_change_error", r.squared_error_change_error,
         "its standard error over redrawn examples");
   visit("squared_error_change_without_theory", r.squared_error_change_without_theory,
-        "change of the squared error by the same cut with U_1 = 1: a ridge regression on the sum of "
-        "all paths, without the theory");
+        "the same change with U_1 = 1: a ridge regression on the sum of all paths");
   visit("squared_error_change_without_theory_error", r.squared_error_change_without_theory_error,
         "its standard error over redrawn examples");
   visit("accuracy_change", r.accuracy_change,
@@ -339,8 +335,7 @@ struct PrunePoint {
   std::string greedy_on;  ///< "validation", else "test"
   std::vector<PruningCurve> random;
   std::vector<double> random_mean, random_sd;
-  /// The data set's trained network, pruned in the order of this point's "score" and
-  /// "score_weighted". Empty without a network.
+  /// The data set's trained network, pruned in the order of this point's scores; or empty.
   std::vector<NetworkScore> network;
   double seconds = 0.0;
 };
