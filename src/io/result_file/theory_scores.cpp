@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study_file.hpp"
 #include "io/dataset_file/rules.hpp"
