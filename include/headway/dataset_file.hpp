@@ -56,10 +56,13 @@ tasks::Dataset read_dataset_to_learn(const std::string& file_path);
 tasks::Dataset read_new_inputs(const std::string& file_path);
 
 /// Every fault of a data-set file, one message each (at most kMaxFaultsPerDataset of a kind from
-/// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset or
-/// read_new_inputs accepts the file. Errors: kMissingFile when missing or unreadable, kBadData when
-/// the file is not HDF5 at all.
+/// one data set, then a count), with the name of the HDF5 data set; empty when read_dataset,
+/// read_dataset_to_learn or read_new_inputs accepts the file. Errors: kMissingFile when missing or
+/// unreadable, kBadData when the file is not HDF5 at all.
 std::vector<std::string> validate_dataset(const std::string& file_path);
+
+/// Whether a file has inputs and no attention, so that a study must let it be learned.
+bool lacks_attention(const std::string& file_path);
 
 inline constexpr int kMaxFaultsPerDataset = 5;
 

@@ -14,6 +14,7 @@
 #include "headway/model/learned_attention.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/saddle_point.hpp"
+#include "headway/tasks/copy.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/tasks/one_shot_images.hpp"
@@ -48,7 +49,7 @@ struct OmniglotOptions {
 };
 
 /// What makes the examples. study/task_kinds.hpp describes each.
-enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot };
+enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot, kCopy };
 Words<TaskKind> words_of(TaskKind);
 
 /// What a token of a text is: a byte, or a piece (byte-pair encoding).
@@ -72,7 +73,7 @@ struct TextTaskOptions {
 struct TaskOptions {
   /// In the order of TaskKind. The seeds inside are those of task_seed().
   std::variant<tasks::HiddenMarkovChainOptions, DatasetOptions, tasks::FuzzyLogicOptions,
-               tasks::SravenOptions, TextTaskOptions, OmniglotOptions>
+               tasks::SravenOptions, TextTaskOptions, OmniglotOptions, tasks::CopyOptions>
       of;
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 
@@ -128,6 +129,14 @@ struct ModelOptions {
 enum class Start { kGaussianProcess, kRandom };
 Words<Start> words_of(Start);
 
+/// Where learned attention starts from.
+enum class AttentionStart {
+  kNone,   ///< near no attention: a draw from the prior, made small
+  kPrior,  ///< a draw from the prior
+  kGiven,  ///< the attention that the data give
+};
+Words<AttentionStart> words_of(AttentionStart);
+
 /// Whether something that may be costly is computed; kAuto: where it is cheap.
 enum class When { kAuto, kOn, kOff };
 Words<When> words_of(When);
@@ -138,6 +147,7 @@ struct SolveOptions {
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
   int attention_starts = 0;               ///< of learned attention; 0 = from 8 to 64, by cost
+  AttentionStart attention_start = AttentionStart::kNone;  ///< the first; others are kPrior
   int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
   bool warm_start = true;          ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;      ///< the test for a minimum
@@ -224,6 +234,7 @@ struct SampleOptions {
       0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
   int max_tree_depth = 10;  ///< NUTS
   int replicas = 0;  ///< of each chain, for learned attention; 1 = no replica exchange, 0 = auto
+  AttentionStart attention_start = AttentionStart::kPrior;  ///< of each chain
   int predictor_draws =
       500;               ///< draws per chain that the predictor is averaged over, evenly spaced
   bool evidence = true;  ///< log p(y), exact chain only

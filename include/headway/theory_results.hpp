@@ -272,6 +272,8 @@ struct HeadReport {
   std::string set;
   double squared_error_change = kUndefined, squared_error_change_sd = kUndefined;
   double squared_error_change_error = kUndefined;
+  double squared_error_change_without_theory = kUndefined;
+  double squared_error_change_without_theory_error = kUndefined;
   double accuracy_change = kUndefined, accuracy_change_sd = kUndefined;
   double accuracy_change_error = kUndefined;
 };
@@ -295,6 +297,11 @@ void fields(Visitor& visit, Record& r) {
   visit("squared_error_change_sd", r.squared_error_change_sd,
         "its standard deviation over the posterior of U_1");
   visit("squared_error_change_error", r.squared_error_change_error,
+        "its standard error over redrawn examples");
+  visit("squared_error_change_without_theory", r.squared_error_change_without_theory,
+        "change of the squared error by the same cut with U_1 = 1: a ridge regression on the sum of "
+        "all paths, without the theory");
+  visit("squared_error_change_without_theory_error", r.squared_error_change_without_theory_error,
         "its standard error over redrawn examples");
   visit("accuracy_change", r.accuracy_change,
         "change of the accuracy if the head is removed; negative for a useful head");

@@ -5,9 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "headway/core/block_cyclic.hpp"
+#include "headway/core/text.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 #include "rank_part.hpp"
 #include "second_order_blocks.hpp"
@@ -278,6 +281,40 @@ void follow(RankPart& part, const Order& order) {
   }
 }
 
+/// K in blocks on a grid of ranks; second derivatives from products with directions.
+void count_distributed(const KernelCounts& s, int ranks, KernelCost& cost) {
+  const RankGrid grid(ranks, 0);
+  const double rows = 1.0 / grid.rows;
+  const double share = rows / grid.columns;
+  const double square = kNumber * s.n * s.n * share;
+  cost.feature_share = rows + 1.0 / grid.columns;
+  const double shared = kNumber * s.features() * cost.feature_share;
+  const double unknowns = triangle(s.p);
+  const double mixing =  // which the ranks of a row of the grid share where that is worth it
+      4.0 * s.features() * s.p * (s.p < static_cast<double>(kPathsWorthSending) ? rows : share);
+  const double products = 2.0 * s.n * s.n * s.columns() * share + mixing;
+  cost.evaluation_flops = products + std::pow(s.n, 3) * share;
+  cost.product_flops = products + 4.0 * s.features() * cost.feature_share;
+  cost.hessian_flops = unknowns * cost.product_flops;
+  cost.state_bytes = square;
+  cost.product_bytes = square + shared;
+  cost.hessian_bytes =
+      cost.product_bytes + kNumber * unknowns * (2.0 * s.columns() + 2.0 * unknowns);
+  cost.third_derivative_flops = 2.0 * unknowns * cost.product_flops;
+}
+
+std::string refuse_distributed(const KernelCounts& sizes, const PathKernelOptions& options) {
+  if (options.ranks > 1) return needs_one_output(sizes);
+  std::vector<std::string> words;
+  for (const std::string& word : all_words<KernelForm>()) {
+    if (word != word_of(KernelForm::kDistributed)) words.push_back(quoted_text(word));
+  }
+  const std::string last = words.back();
+  words.pop_back();
+  return "needs several ranks, as with mpirun -n R headway solve; allowed here: " + join(words) +
+         " or " + last;
+}
+
 }  // namespace
 
 MatrixXd mean_on_shared_examples(const EnergyState& state) {
@@ -294,6 +331,20 @@ void serve_distributed_kernels(Ranks& ranks, RankExamples examples, Index paths,
   RankPart part(ranks, std::move(examples), paths, threads);
   for (Order order = receive_order(ranks); order.task != Task::kQuit; order = receive_order(ranks))
     follow(part, order);
+}
+
+const KernelFormDescription& distributed_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kDistributed,
+      "distributed",
+      refuse_distributed,
+      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
+      count_distributed,
+      [](MatrixXd, MatrixXd, Index, const PathKernelOptions&,
+         const KernelCost&) -> std::shared_ptr<const PathKernels> {
+        throw Error(ErrorKind::kInternal, "examples of all ranks in one process");
+      }};
+  return form;
 }
 
 }  // namespace headway::theory

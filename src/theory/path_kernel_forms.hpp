@@ -9,15 +9,8 @@
 /// Private to theory: the ways to evaluate the energy, and the path mixing they share.
 namespace headway::theory {
 
-/// `energy_tolerance` > 0: in fixed point (PathKernelOptions).
-std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths, int threads,
-                                                       double energy_tolerance);
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
                                                          Index paths, int threads);
-std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
-                                                              Index paths, int threads);
-
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
 
 /// Paths from which on features are sent to another rank sooner than mixed twice: 2 p flops a

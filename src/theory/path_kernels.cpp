@@ -9,7 +9,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/numerics/tiles.hpp"
-#include "headway/theory/gram.hpp"
+#include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -222,23 +222,8 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
   const Index feature_count = scaled_features.cols() / paths;
   const KernelCost cost =
       kernel_cost({scaled_features.rows(), paths, feature_count, labels.cols()}, options);
-  switch (cost.form) {
-    case KernelForm::kStored:
-      return make_stored_kernels(std::move(scaled_features), std::move(labels), paths,
-                                 options.threads, cost.compact ? options.energy_tolerance : 0.0);
-    case KernelForm::kFeatureSpace:
-      return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths,
-                                        options.threads);
-    case KernelForm::kGram:
-      return make_gram_kernels(gram_matrices(scaled_features, labels), paths, options.threads);
-    case KernelForm::kDistributed:
-      throw Error(ErrorKind::kInternal, "examples of all ranks in one process");
-    case KernelForm::kStreamed:
-    case KernelForm::kAuto:  // resolved above
-      break;
-  }
-  return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths,
-                               options.threads);
+  return describe_kernels(cost.form).make(std::move(scaled_features), std::move(labels), paths,
+                                          options, cost);
 }
 
 }  // namespace headway::theory

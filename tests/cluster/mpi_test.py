@@ -20,9 +20,9 @@ RANKS = (2, 3, 7)
 SWEEP = ["--set", "model.widths=[5,10,20,40,80]", "--set", "model.temperature=[0.1,1]"]
 DRAWS = ["--set", "model.widths=[4,8,16]", "--set", "sample.draws=40", "--set", "sample.warmup=60",
          "--set", "sample.chains=2", "--set", "sample.predictor_draws=10"]
-# Six points of some seconds each: mpirun waits a while before it tells ranks to stop.
+# Six points of two seconds each: mpirun waits a while before it tells ranks to stop.
 LONG = [os.path.join(STUDIES, "hmm-four-paths.toml"), "--set", "model.widths=[10,20,30,40,50,60]",
-        "--set", "sample.draws=1000", "--set", "sample.warmup=300", "--set", "sample.chains=2",
+        "--set", "sample.draws=500", "--set", "sample.warmup=300", "--set", "sample.chains=2",
         "--set", "sample.predictor_draws=20", "--set", "sample.checkpoint_seconds=0.2"]
 GRID = small_grid(SMALL_FUZZY_LOGIC, "seed = [1, 2, 3]")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -194,6 +194,22 @@ class SentencesAboutNetworks(unittest.TestCase):
                     digits = len(cell.split()[0].partition(".")[2])
                     self.assertEqual(cell, codes.with_error(of, name, digits), f"{study}, {label}")
 
+    def test_sraven_at_full_length(self):
+        runs, paper = sraven.full(), published(sraven.PAPER)
+        self.assertEqual(set(runs), {("softmax", 1), ("linear", 1), ("hyla", 1), ("hyla", 2)})
+        self.assertEqual({(run["steps"], run["device"]) for run in runs.values()}, {(156250, "cuda")})
+        for name in ("softmax", "linear"):
+            self.assertLess(sraven.accuracy(runs[name, 1]), min(sraven.accuracy(runs["hyla", seed]) for seed in (1, 2)))
+            self.assertLess(abs(sraven.accuracy(runs[name, 1]) - paper[name][0]), paper[name][1])
+            self.assertLess(runs[name, 1]["train_loss"], min(runs["hyla", seed]["train_loss"] for seed in (1, 2)))
+        self.assertLess(*(sraven.accuracy(runs[name], "test") for name in (("hyla", 2), ("softmax", 1))))
+        hyla, linear = ([100 * value for value in runs[name, 1]["curves"]["held_out"]["accuracy"]] for name in ("hyla", "linear"))
+        steps = runs["hyla", 1]["curves"]["held_out"]["step"]
+        before = [a - b for a, b, step in zip(hyla, linear, steps, strict=True) if 4e6 < 128 * step < 16.3e6]
+        self.assertLess(max(map(abs, before)), 2.5)
+        at_17_million = next(a - b for a, b, step in zip(hyla, linear, steps) if 128 * step >= 17e6)
+        self.assertLess(at_17_million, (hyla[-1] - linear[-1]) / 2)
+
     def test_sraven(self):
         means = {name: mean_and_error([sraven.accuracy(sraven.reference()[name, seed]) for seed in (1, 2)])
                  for name in sraven.VARIANTS}
@@ -206,7 +222,8 @@ class SentencesAboutNetworks(unittest.TestCase):
             self.assertEqual(max(losses, key=losses.get), "hyla")
         for name in sraven.VARIANTS:
             self.assertGreater(*(sraven.accuracy(sraven.reference()[name, 2], split) for split in ("held_out", "test")))
-        self.assertEqual({run["final"]["held_out"]["examples"] for run in sraven.reference().values()}, {4096})
+        self.assertEqual({run["final"]["held_out"]["examples"] for runs in (sraven.reference(), sraven.full())
+                          for run in runs.values()}, {4096})
         self.assertLess(*(sraven.accuracy(sraven.reference()[name, 1]) for name in ("hyla", "hyla_linear_value")))
 
     def test_codes(self):
@@ -221,8 +238,8 @@ class SentencesAboutNetworks(unittest.TestCase):
                 first = codes.group_of(decoded["groups"], label, "term", layer=1)
                 self.assertEqual(first["held_out"], first["shuffled"])
                 self.assertEqual(term["held_out"], codes.group_of(decoded["groups"], label, "term", layer=2)["held_out"])
-        for _, _, result in codes.sraven():
-            (rule,) = [group for group in result["groups"] if (group["layer"], group["decoder"]) == (codes.ALL_LAYERS, "rule")]
+        for _, groups in codes.sraven() + codes.sraven("latents"):
+            rule = groups["rule", codes.ALL_LAYERS]
             self.assertGreater(rule["held_out"] - rule["chance"], 20 * rule["standard_error"])
         third = [decoder["held_out"] for run in load("sraven-small-latents")[0]["runs"] if run["seed"] == 3
                  for decoder in run["all_layers"]["decoders"] if decoder["name"] == "rule"]

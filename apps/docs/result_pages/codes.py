@@ -1,6 +1,7 @@
 """What can be read off attention weights: of fuzzy logic, and of SRAVEN."""
 
 from recorded import average, load, shown
+from sraven import ORDER
 
 ALL_LAYERS = 0
 
@@ -53,31 +54,36 @@ def rises_table():
     return rows
 
 
-def sraven():
-    """[(attention, seed, result)] of the networks of sraven-reference."""
-    return [(run["variant"], run["seed"], result) for result in load("sraven-latents") for run in result["runs"]]
-
-
-def cosines_in_layer(number):
-    """Mean cosines of the codes of one rule, and of two rules, of every network."""
+def sraven(length="full-length-latents"):
+    """[(run, {(decoder, layer): group})] of the networks of sraven-reference: trained to the end, or "latents": for a fifth."""
     found = []
-    for _, _, result in sraven():
-        (run,) = result["runs"]
-        alike = next(layer for layer in run["layers"] if layer["layer"] == number)["similarity"]
-        found.append((alike["same_label"], alike["different_label"]))
-    return found
+    for result in load(f"sraven-{length}"):
+        for run in result["runs"]:
+            groups = [group for group in result["groups"] if group["label"] == run["label"]]
+            found.append((run, {(group["decoder"], group["layer"]): group for group in groups}))
+    return sorted(found, key=lambda one: (ORDER.index(one[0]["variant"]), one[0]["seed"]))
 
 
-def sraven_table():
+def cosines(run, number):
+    """Mean cosines of the codes of one rule, and of two rules, in one layer."""
+    alike = next(layer for layer in run["layers"] if layer["layer"] == number)["similarity"]
+    return alike["same_label"], alike["different_label"]
+
+
+def sraven_table(length="full-length-latents"):
     rows = [["attention", "seed", "rule", "untrained", "shuffled", "answer", "untrained", "cosine, same rule",
              "cosine, two rules"]]
-    for (variant, seed, result), (same, different) in zip(sraven(), cosines_in_layer(3), strict=True):
-        (label,) = {group["label"] for group in result["groups"]}
-        rule, answer = (group_of(result["groups"], label, name) for name in ("rule", "answer"))
-        rows.append([variant, seed, shown(rule["held_out"], 3, rule["standard_error"]), shown(rule["untrained"], 3),
+    for run, groups in sraven(length):
+        rule, answer = (groups[name, ALL_LAYERS] for name in ("rule", "answer"))
+        same, different = cosines(run, 3)
+        rows.append([run["variant"], run["seed"], shown(rule["held_out"], 3, rule["standard_error"]), shown(rule["untrained"], 3),
                      shown(rule["shuffled"], 3), shown(answer["held_out"], 3, answer["standard_error"]),
                      shown(answer["untrained"], 3), shown(same, 2), shown(different, 2)])
     return rows
+
+
+def sraven_fifth_table():
+    return sraven_table("latents")
 
 
 def one_head():
@@ -102,9 +108,8 @@ def one_head_table():
 
 def sraven_chances():
     """Of rules and answers, of the large matrices."""
-    _, _, result = sraven()[0]
-    return [shown(next(group["chance"] for group in result["groups"] if group["decoder"] == name), 3)
-            for name in ("rule", "answer")]
+    _, groups = sraven()[0]
+    return [shown(groups[name, ALL_LAYERS]["chance"], 3) for name in ("rule", "answer")]
 
 
 def small_chances():
@@ -112,26 +117,29 @@ def small_chances():
     return [shown(decoded[name]["chance"], 3) for name in ("rule", "answer")]
 
 
-def sraven_claim():
+def sraven_claim(length="full-length-latents"):
     """Rules: least and largest over networks; the largest of what the untrained networks and shuffled labels give."""
-    rules = [next(group for group in result["groups"] if (group["layer"], group["decoder"]) == (ALL_LAYERS, "rule"))
-             for _, _, result in sraven()]
+    rules = [groups["rule", ALL_LAYERS] for _, groups in sraven(length)]
     return [shown(min(rule["held_out"] for rule in rules), 2), shown(max(rule["held_out"] for rule in rules), 2),
             shown(max(max(rule["untrained"], rule["shuffled"]) for rule in rules), 2)]
 
 
+def sraven_fifth_claim():
+    return sraven_claim("latents")
+
+
 def alike_in_layer_2():
-    """Of HYLA's seed 2: accuracy of rules, and the cosine of codes of one rule, that of two rules being the same."""
-    at, result = next((at, result) for at, (variant, seed, result) in enumerate(sraven()) if (variant, seed) == ("hyla", 2))
-    same, different = (shown(cosine, 2) for cosine in cosines_in_layer(2)[at])
+    """Of HYLA's seed 2 after a fifth: accuracy of rules, and the cosine of codes of one rule, that of two rules being the
+    same."""
+    run, groups = next(one for one in sraven("latents") if (one[0]["variant"], one[0]["seed"]) == ("hyla", 2))
+    same, different = (shown(cosine, 2) for cosine in cosines(run, 2))
     if same != different:
         raise LookupError(f"the cosines are {same} and {different}")
-    rule = next(group for group in result["groups"] if (group["layer"], group["decoder"]) == (2, "rule"))
-    return [shown(rule["held_out"], 2), same]
+    return [shown(groups["rule", 2]["held_out"], 2), same]
 
 
 TABLES = {"fuzzy-logic-codes": fuzzy_table, "fuzzy-logic-codes-rise": rises_table,
-          "sraven-codes": sraven_table, "sraven-codes-one-head": one_head_table}
+          "sraven-codes": sraven_table, "sraven-codes-fifth": sraven_fifth_table, "sraven-codes-one-head": one_head_table}
 SENTENCES = [
     ("results/fuzzy-logic-codes.md", "F1 is {} to {}, chance {}.", terms_of_trained),
     ("results/sraven-codes.md", "a balanced accuracy of {} to {}. Before training, or with shuffled labels, it has at most {}.",

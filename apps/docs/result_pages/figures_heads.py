@@ -37,26 +37,29 @@ def fuzzy_codes():
 
 
 def sraven_codes():
-    figure = style.new_figure(7.6, 3.0)
-    panels = figure.subplots(1, 2, sharey=True)
-    places = [1, 2, 3, 4, 5]
-    for axes, decoder, chance in zip(panels, ("rule", "answer"), map(float, codes.sraven_chances())):
-        for at, (variant, seed, result) in enumerate(codes.sraven()):
-            (label,) = {group["label"] for group in result["groups"]}
-            found = [codes.group_of(result["groups"], label, decoder, layer) for layer in (1, 2, 3, 4, codes.ALL_LAYERS)]
-            colour = (COLOURS | DARKER)[variant]
-            values = [group["held_out"] for group in found]
-            axes.plot(places[:4], values[:4], color=colour, linestyle="-" if seed == 1 else "--", linewidth=1.2,
-                      label=variant if seed == 1 else None)
-            axes.errorbar(places[4] + 0.06 * at, values[4], yerr=found[4]["standard_error"], fmt="o", color=colour, capsize=2)
-            axes.plot(places[4] + 0.75 + 0.06 * at, found[4]["untrained"], "x", color=colour, markersize=4)
-        axes.axhline(chance, color=style.MUTED, linestyle=":", linewidth=1)
-        axes.annotate("chance", (2.6, chance), fontsize=8, color=style.MUTED, va="bottom")
-        axes.set_xticks([*places[:4], 5.2, 5.95], ["1", "2", "3", "4", "all", "un-\ntrained"])
-        titled(axes, f"{decoder}, on rule sets never seen", "layer")
-    panels[0].set_ylabel("balanced accuracy")
-    style.legend_outside(panels[1])
+    figure = style.new_figure(7.6, 5.0)
+    grid = figure.subplots(2, 2, sharey=True, sharex=True)
+    for panels, (length, words) in zip(grid, (("full-length-latents", "20 million instances"), ("latents", "4 million"))):
+        for axes, decoder, chance in zip(panels, ("rule", "answer"), map(float, codes.sraven_chances())):
+            _codes_by_layer(axes, codes.sraven(length), decoder)
+            axes.axhline(chance, color=style.MUTED, linestyle=":", linewidth=1)
+            axes.annotate("chance", (2.6, chance), fontsize=8, color=style.MUTED, va="bottom")
+            axes.set_xticks([1, 2, 3, 4, 5.2, 5.95], ["1", "2", "3", "4", "all", "un-\ntrained"])
+            titled(axes, f"{decoder}, {words}", "layer" if length == "latents" else "")
+        panels[0].set_ylabel("balanced accuracy")
+    style.legend_outside(grid[1][1])
     return figure
+
+
+def _codes_by_layer(axes, networks, decoder):
+    for at, (run, groups) in enumerate(networks):
+        found = [groups[decoder, layer] for layer in (1, 2, 3, 4, codes.ALL_LAYERS)]
+        colour = (COLOURS | DARKER)[run["variant"]]
+        values = [group["held_out"] for group in found]
+        axes.plot([1, 2, 3, 4], values[:4], color=colour, linestyle="-" if run["seed"] == 1 else "--", linewidth=1.2,
+                  label=run["variant"] if run["seed"] == 1 else None)
+        axes.errorbar(5 + 0.06 * at, values[4], yerr=found[4]["standard_error"], fmt="o", color=colour, capsize=2)
+        axes.plot(5.75 + 0.06 * at, found[4]["untrained"], "x", color=colour, markersize=4)
 
 
 def one_shot_images():
@@ -203,7 +206,7 @@ def head_ranking():
 FIGURES = {
     "head-ranking": (head_ranking, ("results/head-ranking.json",)),
     "fuzzy-logic-codes": (fuzzy_codes, ("results/fuzzy-logic-latents.json",)),
-    "sraven-codes": (sraven_codes, ("results/sraven-latents.json",)),
+    "sraven-codes": (sraven_codes, ("results/sraven-full-length-latents.json", "results/sraven-latents.json")),
     "one-shot-images": (one_shot_images, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json")),
     "one-shot-heads": (one_shot_heads, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json",
                                         "studies/published.json")),

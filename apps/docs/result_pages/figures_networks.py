@@ -108,28 +108,35 @@ def small():
 
 
 def sraven_reference():
-    figure = style.new_figure(7.6, 3.1)
+    figure = style.new_figure(7.8, 3.2)
     curves, ends = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1]}, sharey=True)
     colours = COLOURS | DARKER
-    for (label, seed), run in sraven.reference().items():
+    for (label, seed), run in sraven.full().items():
         curve = run["curves"]["held_out"]
         curves.plot(128 * np.array(curve["step"]) / 1e6, 100 * np.array(curve["accuracy"]), color=colours[label],
                     linestyle="-" if seed == 1 else "--", label=label if seed == 1 else None)
-    ceiling = sraven.reference()["hyla", 1]["ceiling"]["held_out"]["accuracy"]
+    for (label, seed), run in sraven.reference().items():
+        curve = run["curves"]["held_out"]
+        curves.plot(128 * np.array(curve["step"]) / 1e6, 100 * np.array(curve["accuracy"]), color=colours[label],
+                    linewidth=0.7, alpha=0.6)
+    ceiling = sraven.full()["hyla", 1]["ceiling"]["held_out"]["accuracy"]
     curves.axhline(100 * ceiling, color=style.MUTED, linewidth=1, linestyle=":")
-    curves.annotate("best possible", (4.0, 100 * ceiling - 5.5), ha="right", color=style.MUTED, fontsize=8.5)
+    curves.annotate("best possible", (20.0, 100 * ceiling - 5.5), ha="right", color=style.MUTED, fontsize=8.5)
     curves.set_ylim(0, 100)
-    titled(curves, "seed 1 (lines) and seed 2 (dashes)", "instances (millions)", "accuracy on held-out rule sets (%)")
-    curves.legend(loc="upper left", bbox_to_anchor=(0.0, 0.9))
-    for at, label in enumerate(colours):
-        values = [sraven.accuracy(run) for (name, _), run in sraven.reference().items() if name == label]
-        ends.plot([at + 0.12] * len(values), values, "o", color=colours[label],
-                  label="here, 4 million" if at == 0 else None)
+    titled(curves, "seed 1 (lines), seed 2 (dashes), a fifth (thin)", "instances (millions)",
+           "accuracy on held-out rule sets (%)")
+    curves.legend(loc="lower right")
+    for at, label in enumerate(sraven.ORDER):
+        for length, marker, shift in (("full-length", "o", 0.1), ("reference", "_", 0.24)):
+            values = [sraven.accuracy(run) for (name, _), run in sraven.reference(length).items() if name == label]
+            words = "here, 20 million" if length == "full-length" else "here, 4 million"
+            ends.plot([at + shift] * len(values), values, marker, color=colours[label], markersize=5 if marker == "o" else 7,
+                      label=words if at == 0 else None, linestyle="none")
         value, error = published(sraven.PAPER)[label]
         ends.errorbar(at - 0.12, value, yerr=error, **PAPER | {"label": "published, 20 million" if at == 0 else None})
     titled(ends, "at the end")
     named(ends, [label.replace("linear_rms_head", "linear_\nrms_head").replace("hyla_linear_value", "hyla_linear\n_value")
-                 for label in colours])
+                 for label in sraven.ORDER])
     ends.tick_params(axis="x", labelsize=7.5)
     ends.legend(loc="lower left")
     return figure
@@ -192,7 +199,7 @@ FIGURES = {
     "fuzzy-logic-scaling": (scaling, _of("fuzzy-logic-scaling")),
     "attention-ablation": (ablation, _of("fuzzy-logic-reference", "attention-ablation") + _PAPERS),
     "fuzzy-logic-small": (small, _of("fuzzy-logic-small", "fuzzy-logic-encoder")),
-    "sraven": (sraven_reference, _of("sraven-reference") + _PAPERS),
+    "sraven": (sraven_reference, _of("sraven-full-length", "sraven-reference") + _PAPERS),
     "sraven-small": (sraven_small, _of("sraven-small")),
     "hidden-markov": (hidden_markov_chains, _of("reproduce") + _PAPERS),
     "text": (language_models, _of("text-small", "text-bpe-small")),

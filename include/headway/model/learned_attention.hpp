@@ -59,6 +59,10 @@ class AttentionCoordinates {
   /// W of a learned head, N_0 x N_0: s_w z, or Q^T K / sqrt(G).
   [[nodiscard]] MatrixXd weights(const Eigen::Ref<const VectorXd>& z, std::size_t layer,
                                  int head) const;
+  /// z of the learned heads whose logits are those of `given`, as a data set gives them by
+  /// matrices. Queries and keys of too few dimensions give the nearest matrix of rank G.
+  /// Error{kBadData} unless `given` has the heads of the prior and acts on these features.
+  [[nodiscard]] VectorXd of_heads(const std::vector<LayerHeads>& given) const;
   /// z with the heads of one layer exchanged: head h of the result is head order[h] of z. Error
   /// {kInternal} when that moves a frozen head.
   [[nodiscard]] VectorXd permuted(const Eigen::Ref<const VectorXd>& z, std::size_t layer,

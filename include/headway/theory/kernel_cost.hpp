@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "headway/core/words.hpp"
 #include "headway/types.hpp"
 
@@ -16,6 +18,18 @@ enum class KernelForm {
   kDistributed,   ///< K in blocks over ranks, where no process can hold it; one output only
 };
 Words<KernelForm> words_of(KernelForm);
+
+/// What a form is: its word, where it is possible, what it costs and how it is made. Stands in the
+/// source of the form.
+struct KernelFormDescription;
+const KernelFormDescription& stored_form();
+const KernelFormDescription& streamed_form();
+const KernelFormDescription& feature_space_form();
+const KernelFormDescription& gram_form();
+const KernelFormDescription& distributed_form();
+/// Every form but kAuto, in the order of their words.
+inline constexpr std::array kKernelForms = {&stored_form, &streamed_form, &feature_space_form,
+                                            &gram_form, &distributed_form};
 
 struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -59,5 +60,25 @@ class MeanHeads {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// A network, and the few examples that check_removal() looks at.
+struct CheckedNetwork {
+  const TransformerOptions& options;
+  const TaskFormat& format;
+  const std::vector<NamedTensor>& parameters;
+  const TaskBatch& examples;
+};
+
+/// Parameters without some heads: without_heads() or MeanHeads::without().
+using HeadRemover = std::function<std::vector<NamedTensor>(const std::vector<int>& removed)>;
+
+/// Is what is removed gone, and nothing else? Each head is removed once, and the attention of every
+/// layer is compared with what its weights and values say: the head is at zero, or at its mean over
+/// these examples; the other heads are unchanged; without all heads of a layer its attention is
+/// gone; and the network hears its heads. Error{kInternal} names the check that fails, layer and
+/// head; kBadData where the network does not hear them. For transformers without an encoder. Cost:
+/// three attentions of the definitions for each head and example.
+void check_removal(const CheckedNetwork& network, const HeadRemover& at_zero,
+                   const HeadRemover& at_mean);
 
 }  // namespace headway::training

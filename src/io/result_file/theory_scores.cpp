@@ -19,7 +19,7 @@ struct ScoredPoint {
   std::vector<double> widths;
   double temperature = 0.0, error = 0.0;
   std::vector<std::string> names;
-  std::vector<double> score, error_without;
+  std::vector<double> score, error_without, without_theory;
 };
 
 template <class Visitor, RecordOf<ScoredPoint> Record>
@@ -30,6 +30,8 @@ void fields(Visitor& visit, Record& r) {
   visit("pruning/name", r.names, "names of the parts");
   visit("pruning/score", r.score, "eq. 53");
   visit("pruning/mean_squared_error_without", r.error_without, "squared error without each part");
+  visit("pruning/squared_error_change_without_theory", r.without_theory,
+        "rise of the squared error with U_1 = 1; older results lack it", {.optional = true});
 }
 
 /// weights_sha256 of the data set that a theory's result is of.
@@ -50,7 +52,8 @@ std::string network_of(const std::string& file_path) {
 
 TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::string& network) {
   if (point.score.size() != point.names.size() ||
-      point.error_without.size() != point.names.size()) {
+      point.error_without.size() != point.names.size() ||
+      (!point.without_theory.empty() && point.without_theory.size() != point.names.size())) {
     bad_data("points/<i>/pruning: its arrays differ in length");
   }
   for (double& x : point.error_without) x -= point.error;
@@ -58,7 +61,11 @@ TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::s
     point.widths.resize(1);
   }
   return {fmt::format("{} N = {} T = {}", label, fmt::join(point.widths, ","), point.temperature),
-          network, std::move(point.names), std::move(point.score), std::move(point.error_without)};
+          network,
+          std::move(point.names),
+          std::move(point.score),
+          std::move(point.error_without),
+          std::move(point.without_theory)};
 }
 
 std::vector<TheoryScores> scores_in(const std::string& file_path, const std::string& label) {

@@ -33,7 +33,7 @@ struct HeadTrial {
 /// The posterior deviation comes from draws of U_1 if `solved` has them (at most 200, evenly
 /// spaced). Otherwise, at a converged saddle point, it comes from the covariance of U_1 to leading
 /// order in 1/N. solve.corrections = "auto" computes this covariance if it takes about a second at
-/// most, "off" never, "on" always. Cost beside that: two kernels and factorisations a head.
+/// most, "off" never, "on" always. Cost beside that: three kernels and factorisations a head.
 void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& observer,
                  PrunePoint& point);
 

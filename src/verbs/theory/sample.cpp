@@ -196,9 +196,27 @@ class PointSampler {
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
                                    problem_.kernels.get(), dataset_.train.labels.size(), index);
+    if (learned_ != nullptr && study_.sample.attention_start != AttentionStart::kPrior) {
+      task.options.starts = attention_starts(task);
+    }
     task.options.validate(task.target->dimension());
     task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
     return task;
+  }
+
+  /// Starts of the chains, whose order parameters are draws from the prior.
+  [[nodiscard]] std::vector<VectorXd> attention_starts(const Task& task) const {
+    auto& target = dynamic_cast<posterior::LearnedChain&>(*task.target);
+    std::vector<VectorXd> starts;
+    for (int c = 0; c < task.options.chains; ++c) {
+      Rng rng(study_.seed, StreamPurpose::kChainStart,
+              task.options.first_stream + static_cast<std::uint64_t>(c));
+      starts.emplace_back(target.dimension());
+      target.draw_start(rng, starts.back());
+      start_attention(study_.sample.attention_start, *learned_,
+                      starts.back().head(target.weights()));
+    }
+    return starts;
   }
 
   /// Runs chains [first, second) from where they stand; records lie in `state` then.

@@ -106,9 +106,12 @@ TEST_CASE("Faults of members are named") {
        kWeights,
        [](Surgery& s) { s.remove("test/labels"); },
        {"test/labels: is missing"}},
-      {"no attention",
+      {"no attention and no inputs",
        kWeights,
-       [](Surgery& s) { s.remove("attention"); },
+       [](Surgery& s) {
+         s.remove("attention");
+         s.remove("train/inputs");
+       },
        {"no attention is given", "attention/weights"}},
       {"two forms",
        kWeights,

@@ -70,9 +70,7 @@ TEST_CASE("the gradient of the squared error is that of finite differences, also
             .mean();
       };
       const double slope = (error_at(kStep) - error_at(-kStep)) / (2.0 * kStep);
-      for (const KernelForm form : {KernelForm::kStored, KernelForm::kStreamed,
-                                    KernelForm::kFeatureSpace, KernelForm::kGram}) {
-        if (form == KernelForm::kStored && outputs > 1) continue;  // of one output alone
+      for (const KernelForm form : test::forms_of(c, kTemperature)) {
         const auto state = kernels_of(c, form, kTemperature)->evaluate(u, kTemperature);
         REQUIRE(state);
         const MatrixXd gradient =
