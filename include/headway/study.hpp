@@ -165,7 +165,7 @@ struct AlignOptions {
   static const OptionTable<AlignOptions>& table();
 };
 
-/// Which of the parameters that a training run keeps.
+/// Which of the parameters that a training run kept are used.
 enum class KeptWeights { kBest, kLast };
 Words<KeptWeights> words_of(KeptWeights);
 
@@ -290,8 +290,9 @@ struct EvaluateOptions {
   static const OptionTable<EvaluateOptions>& table();
 };
 
-/// SRAVEN: the feature whose answer's code is taken: one drawn at random for each instance, as the
-/// rules of the last are very unbalanced (rule sets are sorted), or the last.
+/// SRAVEN: the feature whose answer gives the latent code of an instance. kRandom draws one for
+/// each instance. kLast takes the last, whose rules are very unbalanced because rule sets are
+/// sorted.
 enum class LatentFeature { kRandom, kLast };
 Words<LatentFeature> words_of(LatentFeature);
 
@@ -339,7 +340,8 @@ struct Study {
   std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
 
-  // Compiled once: a hundred members, which some twenty source files copy and destroy.
+  // Defined in one source file, to save compile time: a study has a hundred members, and some
+  // twenty source files copy and destroy it.
   Study();
   Study(const Study&);
   Study(Study&&) noexcept;

@@ -298,9 +298,10 @@ void fields(Visitor& visit, Record& r) {
         "its standard deviation over the posterior of U_1");
   visit("squared_error_change_error", r.squared_error_change_error,
         "its standard error over redrawn examples");
-  visit("squared_error_change_without_theory", r.squared_error_change_without_theory,
-        "change of the squared error by the same cut with U_1 = 1: a ridge regression on the sum of "
-        "all paths, without the theory");
+  visit(
+      "squared_error_change_without_theory", r.squared_error_change_without_theory,
+      "change of the squared error by the same cut with U_1 = 1: a ridge regression on the sum of "
+      "all paths, without the theory");
   visit("squared_error_change_without_theory_error", r.squared_error_change_without_theory_error,
         "its standard error over redrawn examples");
   visit("accuracy_change", r.accuracy_change,

@@ -24,7 +24,7 @@ using numerics::vector_to_symmetric;
 
 constexpr Index kTestRows = 256;  // that the ranks predict at a time
 
-/// What the first rank has all do.
+/// The tasks that the first rank gives to all.
 enum class Task : int {
   kEvaluate,
   kForget,
@@ -35,7 +35,7 @@ enum class Task : int {
   kQuit
 };
 
-/// A task with its arguments; goes to every rank.
+/// A task with its arguments, as it is sent to every rank.
 struct Order {
   Task task = Task::kQuit;
   int state = 0;
@@ -89,7 +89,7 @@ class DistributedKernels final : public PathKernels {
     return state ? mean_from_dual(test_features, state->projected_dual(), u) : MatrixXd();
   }
 
-  /// Takes part in it.
+  /// Sends the order to the other ranks. The caller then does this rank's part.
   RankPart& together(const Order& order) const {
     send_order(ranks_, order);
     return part_;
@@ -138,7 +138,7 @@ class DistributedState final : public EnergyState {
   [[nodiscard]] MatrixXd second_order(const MatrixXd& d) const {
     return kernels_.together({Task::kSecondOrder, id_, 0.0, d}).second_order(id_, d);
   }
-  /// X^T A X (w D) for w of N_0 x p: what K(D) A does to X^T A of a vector with X^T of it = w.
+  /// X^T A X (w D), for w of N_0 x p. If w = X^T a for a vector a, this is X^T A K(D) a.
   [[nodiscard]] MatrixXd project(const MatrixXd& w, const MatrixXd& d) const {
     const MatrixXd wd = w * d;
     const MatrixXd z = apply_projected_inverse(wd.reshaped());
@@ -255,7 +255,7 @@ Prediction DistributedState::predict(const MatrixXd& test_features) const {
   return prediction;
 }
 
-/// What the others do of an order; the first has the result.
+/// The part of an order that the other ranks do. Only the first rank uses the result.
 void follow(RankPart& part, const Order& order) {
   switch (order.task) {
     case Task::kEvaluate:

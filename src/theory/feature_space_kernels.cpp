@@ -19,9 +19,9 @@ using numerics::multiply;
 using numerics::SpdFactor;
 using numerics::Transpose;
 
-constexpr double kSingular = 1e13;     // condition number of a U that may as well be singular
+constexpr double kSingular = 1e13;     // from this condition number on, U counts as singular
 constexpr double kIndefinite = 1e-10;  // of the largest eigenvalue: rounding of a semidefinite U
-constexpr double kCancelled = 1e-3;    // of |y|^2: less is taken from the features, where they are
+constexpr double kCancelled = 1e-3;    // of |y|^2: a smaller difference has lost too many digits
 
 /// (M kron I_n)^T A (M kron I_n) for A of p x p blocks of size n, M p x p. Cost 4 p^3 n^2 flops.
 MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
@@ -41,7 +41,7 @@ MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
 /// U is not positive semidefinite.
 std::optional<MatrixXd> factor_of(const MatrixXd& u) {
   const std::optional<SpdFactor> cholesky = SpdFactor::factor(u);
-  // Rounding lets a singular U pass now and then; what is divided by such a pivot is noise.
+  // Rounding lets a singular U pass now and then. Numbers divided by its tiny pivot are noise.
   if (cholesky && cholesky->condition_estimate() < kSingular) return cholesky->lower();
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(u, true);
   const Index n = u.rows();
@@ -104,7 +104,7 @@ class FeatureSpaceState final : public EnergyState {
  private:
   /// Z = X^T (K + T)^{-1} X in the original (not whitened) features, lifted to the outputs.
   const MatrixXd& projected_inverse() const;
-  /// The two sides of a singular U: Z and v by one division by T.
+  /// The gradient at a singular U: Z and v in the original features, by one division by T.
   void differentiate_at_singular();
   void differentiate_in_frame();
   [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
@@ -170,8 +170,8 @@ FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixX
 }
 
 double FeatureSpaceState::quadratic_form(const MatrixXd& framed) const {
-  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T, unless the difference cancels and the features are
-  // at hand: the ridge identity (|y - X F v~|^2 + T |v~|^2) / T.
+  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T. If the difference cancels and there are features,
+  // the ridge identity is used instead: (|y - X F v~|^2 + T |v~|^2) / T.
   const double labels = kernels_.data().label_square.trace();
   const double difference = labels - framed.cwiseProduct(dual_).sum();
   if (difference > kCancelled * labels || kernels_.features().size() == 0)
@@ -332,7 +332,8 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
 
 std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision /*precision*/) const {
-  // In the frame of U itself projected_inverse() would be undone again.
+  // In the frame of U itself the whitened matrix is used. Going through projected_inverse() would
+  // multiply by F^{-1}, and then by F again.
   if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
       frame == frame_)
     return make_feature_space_curvature(whitened_, projected_dual_ * frame_);
@@ -357,7 +358,7 @@ Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
 
 constexpr double kFewColumns = 0.9;  // of the examples: D^3 a step against P^3
 
-/// In D = p N_0 dimensions for each output; `features` says whether they are held beside.
+/// The forms in D = p N_0 dimensions for each output. `features`: whether features are held, too.
 void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost) {
   const double d = s.columns();
   const double lifted = d * s.c;

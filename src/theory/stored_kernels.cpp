@@ -20,8 +20,8 @@ using numerics::symmetric_index;
 using numerics::symmetric_size;
 using numerics::Transpose;
 
-constexpr double kErrorProbability = 1e-12;  // that one energy is further off than its bound
-constexpr std::uint64_t kRoundingSeed = 0;   // the kernels of a data set are the same in every run
+constexpr double kErrorProbability = 1e-12;  // that an energy is wrong by more than its bound
+constexpr std::uint64_t kRoundingSeed = 0;   // fixed: kernels of a data set are always the same
 
 /// All path-path kernels, symmetrised (C_ab + C_ba off the diagonal) and packed: one column per
 /// pair a >= b, the lower triangle of P x P column by column. K and its gradient are then one
@@ -284,7 +284,7 @@ MatrixXd StoredState::second_order_matrix(const MatrixXd& sigma, Precision preci
 
 constexpr double kProductMemoryLimit =
     256.0 * 1024 * 1024;               // bytes for all K^{-1} C_k of a Hessian
-constexpr double kMemoryBound = 10.0;  // how much slower a flop is that waits for memory
+constexpr double kMemoryBound = 10.0;  // a flop that waits for memory is this much slower
 constexpr double kMemoryShare = 0.5;   // of the limit, that `auto` gives to kernels
 
 void count_stored(const KernelCounts& s, int /*ranks*/, KernelCost& cost) {
@@ -299,8 +299,8 @@ void count_stored(const KernelCounts& s, int /*ranks*/, KernelCost& cost) {
   cost.product_flops = 4.0 * s.packed() + 4.0 * std::pow(s.n, 3);
   cost.whitened_products = s.whitened_flops() < kMemoryBound * cost.product_flops;
   if (cost.whitened_products) cost.product_flops = s.whitened_flops();
-  // Fixed point also holds the features, for what it cannot do. Products also hold the kernels in
-  // single precision.
+  // With fixed point the features are held, too, for evaluations in double. With a Hessian by
+  // products the kernels are held in single precision, too.
   const double square = kNumber * s.n * s.n;
   cost.kernel_bytes =
       cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();

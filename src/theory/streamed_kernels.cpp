@@ -29,8 +29,8 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
   const Index total = examples() * outputs();
   MatrixXd k(total, total);
   if (outputs() == 1) {
-    // K = (X F)(X F)^T, U = F F^T: half the flops of X U X^T, which a singular U (narrow layers)
-    // still needs.
+    // K = (X F)(X F)^T with U = F F^T takes half the flops of X U X^T. A singular U (narrow layers)
+    // has no Cholesky factor and needs the latter.
     if (const std::optional<SpdFactor> frame = SpdFactor::factor(u)) {
       const MatrixXd framed = mix_paths(features_, frame->lower(), threads());
       numerics::symmetric_product_tiled(framed, framed, Transpose::kNo, k, threads());

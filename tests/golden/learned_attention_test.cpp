@@ -33,7 +33,7 @@ struct Golden {
   std::vector<double> mean, error;
 };
 
-// The first `count` examples of all, or the others.
+// Examples [begin, begin + count) of all.
 Tensor part(const Tensor& all, Index begin, Index count) {
   Tensor out({count, all.shape[1], all.shape[2]});
   const Index size = all.shape[1] * all.shape[2];

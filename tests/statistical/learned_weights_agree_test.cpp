@@ -1,5 +1,5 @@
-// The posterior of learned attention over order parameters against NUTS over all weights: values,
-// readout and attention. And what a wrong sampler would give.
+// The posterior of learned attention over order parameters, against NUTS over all weights: values,
+// readout and attention. The same comparison rejects wrong samplers.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -152,7 +152,7 @@ LearnedProblem problem_of(model::AttentionPriorForm form, model::LearnedKind kin
   return problem;
 }
 
-// The posterior with something wrong with it.
+// The posterior with one of several errors.
 class Broken final : public sampling::TemperedTarget, public posterior::PosteriorTarget {
  public:
   enum class Fault { kNoJacobian, kFrozenAttention };
@@ -162,7 +162,7 @@ class Broken final : public sampling::TemperedTarget, public posterior::Posterio
     double value = chain_.log_density(q, gradient);
     const Index weights = chain_.weights();
     if (fault_ == Fault::kFrozenAttention) {
-      // The data do not reach the attention: it keeps its prior, and U is that of no attention.
+      // The attention does not learn: it keeps its prior, and U sees a fixed attention.
       VectorXd changed = q;
       changed.head(weights).setZero();
       value = chain_.log_density(changed, gradient) - 0.5 * q.head(weights).squaredNorm();
@@ -248,7 +248,7 @@ TEST_CASE("without data the posterior is the prior") {
   CHECK(std::abs(sampled[1].mean - 2.0) < kLargestZ * sampled[1].mcse_mean);  // p s_1^2 s_a^2
 }
 
-TEST_CASE("a prior without width has the posterior of uniform attention") {
+TEST_CASE("a prior of nearly no variance has the posterior of uniform attention") {
   LearnedProblem problem =
       problem_of(model::AttentionPriorForm::kMatrix, model::LearnedKind::kSoftmax);
   problem.prior.variance = 1e-12;

@@ -190,7 +190,7 @@ TEST_CASE("uniform attention has the entropy log S and the largest weight 1 / S"
   CHECK_THAT(seen.largest, Catch::Matchers::WithinRel(0.25, 1e-14));
 }
 
-TEST_CASE("the prior refuses what it cannot be") {
+TEST_CASE("the prior refuses options that do not fit") {
   const auto message = [](auto&& change) {
     model::AttentionPrior prior = {
         {2, 2}, AttentionPriorForm::kQueriesKeys, 1.0, 2, LearnedKind::kSoftmax, {}};

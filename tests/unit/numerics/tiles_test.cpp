@@ -27,7 +27,7 @@ MatrixXd whole_product(const MatrixXd& a, const MatrixXd& b) {
   return c;
 }
 
-/// The product of all four transpositions, on `threads` threads.
+/// The product for all four choices of transposed factors, on `threads` threads.
 template <class Matrix>
 Matrix product(const Matrix& a, Transpose ta, const Matrix& b, Transpose tb, int threads) {
   Matrix c(ta == Transpose::kYes ? a.cols() : a.rows(),

@@ -28,7 +28,7 @@ KernelCost cost_of(Index examples, Index paths, Index features, double temperatu
 
 }  // namespace
 
-TEST_CASE("kernels tell the cost that was told before they were made") {
+TEST_CASE("kernels have the cost that was predicted before they were made") {
   theory::PathKernelOptions options;
   options.smallest_temperature = 0.1;
   const test::TheoryCase c = test::random_case({2, 2}, 1, 25, 7, 3);
@@ -67,7 +67,7 @@ TEST_CASE("one evaluation of stored kernels reads each packed kernel twice") {
   CHECK(cost_of(100, 4, 231, 0.1).evaluation_flops == 4.0 * packed + 1e6);
 }
 
-TEST_CASE("costs need a form") {
+TEST_CASE("the cost of the form kAuto is an error") {
   CHECK_THROWS_AS(theory::kernel_cost(KernelSizes{10, 2, 3, 1}, KernelForm::kAuto), Error);
 }
 
@@ -82,7 +82,7 @@ double held() {
 
 }  // namespace
 
-TEST_CASE("kernels and their states hold the bytes that were told") {
+TEST_CASE("kernels and their states hold the bytes that were predicted") {
   const auto c = GENERATE(0, 1) == 0
                      ? test::random_case({3, 2}, 1, 300, 40, 4)
                      : test::random_case({2}, 1, 80, 400, 4);  // few paths: Hessian by products

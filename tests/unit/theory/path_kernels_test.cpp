@@ -223,7 +223,7 @@ TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not 
   theory::PathKernelOptions options;
   options.form = KernelForm::kStored;
   options.compact_above_bytes = 0.0;
-  // The last is out of reach: from the features.
+  // The last tolerance is out of reach, so the energy comes from the features.
   for (const double tolerance : {1e-3, 1e-6, 1e-12}) {
     options.energy_tolerance = tolerance;
     const auto compact = theory::make_path_kernels(c.features, c.labels, 6, options);
@@ -234,7 +234,7 @@ TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not 
     CAPTURE(tolerance, error);
     const bool rounded = tolerance > 1e-9;
     REQUIRE(error < (rounded ? tolerance : 1e-10));
-    REQUIRE((error > 1e-10) == rounded);  // and it is another arithmetic
+    REQUIRE((error > 1e-10) == rounded);  // fixed point was really used, or not
     REQUIRE(relative_error(b->gradient, a->gradient) < (rounded ? 1e-6 : 1e-11));
     REQUIRE(relative_error(b->fisher_information(theory::Precision::kDouble),
                            a->fisher_information(theory::Precision::kDouble)) < 1e-6);
