@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "example_space.hpp"
+#include "frame.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/theory/gram.hpp"
@@ -19,39 +19,7 @@ using numerics::multiply;
 using numerics::SpdFactor;
 using numerics::Transpose;
 
-constexpr double kSingular = 1e13;     // from this condition number on, U counts as singular
-constexpr double kIndefinite = 1e-10;  // of the largest eigenvalue: rounding of a semidefinite U
-constexpr double kCancelled = 1e-3;    // of |y|^2: a smaller difference has lost too many digits
-
-/// (M kron I_n)^T A (M kron I_n) for A of p x p blocks of size n, M p x p. Cost 4 p^3 n^2 flops.
-MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
-  const MatrixXd columns = mix_paths(a, m);
-  const MatrixXd transposed = columns.transpose();
-  return mix_paths(transposed, m);
-}
-
-/// Rows (., c) of a frame F: p x r.
-MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
-  MatrixXd rows(frame.rows() / outputs, frame.cols());
-  for (Index a = 0; a < rows.rows(); ++a) rows.row(a) = frame.row(a * outputs + c);
-  return rows;
-}
-
-/// F with F F^T = U, lower triangular where U is positive definite, else C p x rank; nothing where
-/// U is not positive semidefinite.
-std::optional<MatrixXd> factor_of(const MatrixXd& u) {
-  const std::optional<SpdFactor> cholesky = SpdFactor::factor(u);
-  // Rounding lets a singular U pass now and then. Numbers divided by its tiny pivot are noise.
-  if (cholesky && cholesky->condition_estimate() < kSingular) return cholesky->lower();
-  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(u, true);
-  const Index n = u.rows();
-  const double smallest =
-      static_cast<double>(n) * std::numeric_limits<double>::epsilon() * eigen.values[n - 1];
-  if (!(eigen.values[0] >= -kIndefinite * eigen.values[n - 1])) return std::nullopt;
-  const Index rank = std::max<Index>(1, (eigen.values.array() > smallest).count());
-  return eigen.vectors.rightCols(rank) *
-         eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal();
-}
+constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost too many digits
 
 /// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns,
 /// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
@@ -230,7 +198,7 @@ void FeatureSpaceState::differentiate_at_singular() {
 std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
                                                            double temperature) const {
   if (temperature <= 0.0 || !u.allFinite()) return nullptr;
-  std::optional<MatrixXd> frame = factor_of(u);
+  std::optional<MatrixXd> frame = frame_of(u);
   if (!frame) return nullptr;
   MatrixXd a = framed_gram(*frame);
   a.diagonal().array() += temperature;
@@ -243,7 +211,7 @@ std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
 MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperature,
                                               const MatrixXd& test_features) const {
   if (temperature <= 0.0) return {};
-  const std::optional<MatrixXd> frame = factor_of(u);
+  const std::optional<MatrixXd> frame = frame_of(u);
   if (!frame) return {};
   MatrixXd a = framed_gram(*frame);
   a.diagonal().array() += temperature;

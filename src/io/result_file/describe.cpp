@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/dataset.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/results/result_fields.hpp"
 
 namespace headway::io {

@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study_file.hpp"
 #include "io/dataset_file/rules.hpp"
@@ -56,6 +57,7 @@ TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::s
       (!point.without_theory.empty() && point.without_theory.size() != point.names.size())) {
     bad_data("points/<i>/pruning: its arrays differ in length");
   }
+  if (point.widths.empty()) bad_data("points/<i>/widths: is empty");
   for (double& x : point.error_without) x -= point.error;
   if (std::equal(point.widths.begin() + 1, point.widths.end(), point.widths.begin())) {
     point.widths.resize(1);

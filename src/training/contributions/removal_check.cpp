@@ -68,10 +68,11 @@ void demand(const RowMatrixXd& found, const RowMatrixXd& wanted, const char* che
   const double scale = std::max(wanted.cwiseAbs().maxCoeff(), 1e-30);
   const double gap = (found - wanted).cwiseAbs().maxCoeff() / scale;
   if (gap <= kLargestGap) return;
-  throw Error(ErrorKind::kInternal,
-              fmt::format("removal of heads fails the check \"{}\" ({}): it misses by {:.2g} of the "
-                          "stream, must be within {:g}",
-                          check, place, gap, kLargestGap));
+  throw Error(
+      ErrorKind::kInternal,
+      fmt::format("removal of heads fails the check \"{}\" ({}): it misses by {:.2g} of the "
+                  "stream, must be within {:g}",
+                  check, place, gap, kLargestGap));
 }
 
 /// Runs the checks on some examples of one network.

@@ -4,6 +4,7 @@
 
 #include "headway/dataset.hpp"
 #include "headway/observer.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 #include "verbs/theory/problem.hpp"

@@ -103,9 +103,8 @@ struct RemovedNetwork {
   }
 
   [[nodiscard]] HeadRemover zero() const {
-    return [this](const std::vector<int>& heads) {
-      return without_heads(model, parameters, heads);
-    };
+    return
+        [this](const std::vector<int>& heads) { return without_heads(model, parameters, heads); };
   }
   [[nodiscard]] HeadRemover mean() const {
     return [this](const std::vector<int>& heads) {
@@ -254,7 +253,8 @@ TEST_CASE("A broken removal is noticed, and the check that fails is named") {
                       ContainsSubstring("\"without all heads the attention is gone\" (layer 1)"));
     CHECK_THROWS_WITH(network.check(zero, zero),
                       ContainsSubstring("\"the head is at its mean\" (layer 1, head 1)"));
-    CHECK_THROWS_WITH(network.check(zero, nothing), ContainsSubstring("\"the head is at its mean\""));
+    CHECK_THROWS_WITH(network.check(zero, nothing),
+                      ContainsSubstring("\"the head is at its mean\""));
     CHECK_THROWS_WITH(network.check(never_all, mean),
                       ContainsSubstring("the network hears its heads"));
   }
