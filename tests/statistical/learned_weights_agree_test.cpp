@@ -168,8 +168,8 @@ class Broken final : public sampling::TemperedTarget, public posterior::Posterio
       value = chain_.log_density(changed, gradient) - 0.5 * q.head(weights).squaredNorm();
       gradient.head(weights) = -q.head(weights);
     } else {
-      // The readout's coordinate, after the attention's, stands for its logarithm: leave out
-      // d B / d x.
+      // Leaves out the Jacobian d B / d x of the readout's coordinate, the first after the
+      // attention's.
       const double k = static_cast<double>(kWidth);
       value -= q[weights] / std::sqrt(2.0 * k);
       gradient[weights] -= 1.0 / std::sqrt(2.0 * k);
