@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "headway/prune_results.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway::cli {

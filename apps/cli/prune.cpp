@@ -38,6 +38,8 @@ std::vector<ExplainedTable> prune_tables() {
         {"squared error +", "rise of the mean squared error without the head"},
         {"posterior", "standard deviation of that rise over the posterior"},
         {"examples", "standard error of that rise over the examples"},
+        {"U = 1",
+         "the same rise without the theory: U_1 = 1, a ridge regression on the sum of all paths"},
         {"network's drop",
          "what the trained network itself loses, where the data set carries one"}}},
       {"Below the heads",

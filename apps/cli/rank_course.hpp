@@ -17,7 +17,7 @@
 
 namespace headway::cli {
 
-/// The observer of a rank other than the first: it says nothing, but is heard.
+/// The observer of a rank other than the first. It prints nothing, but can ask to stop.
 class OtherRank final : public Observer {
  public:
   explicit OtherRank(const Observer& own) : own_(own) {}

@@ -96,7 +96,7 @@ std::string ranks_text(const PrunePoint& point) {
   if (std::isnan(ranks.kendall_tau)) return "";
   return wrapped(
       fmt::format("squared error +: rise on the {} examples without the head; posterior, examples: "
-                  "its uncertainty\n"
+                  "its uncertainty; U = 1: the same rise without the theory\n"
                   "order of the heads by it (1: certain): tau {:.2f}, top {} overlap {:.2f}\n",
                   point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
@@ -106,7 +106,7 @@ std::string heads_table(const PrunePoint& point, const Measure& measure,
   std::vector<std::string> header = {"layer", "head",     "name<",
                                      "score", "weighted", measure.name() + " without"};
   if (measure.accuracy()) header.emplace_back("drop");
-  header.insert(header.end(), {"squared error +", "posterior", "examples"});
+  header.insert(header.end(), {"squared error +", "posterior", "examples", "U = 1"});
   if (network) header.emplace_back("network's drop");
   Table table(header);
   for (std::size_t h = 0; h < point.heads.size(); ++h) {
@@ -120,11 +120,12 @@ std::string heads_table(const PrunePoint& point, const Measure& measure,
     } else {
       row.push_back(cell(head.mean_squared_error_without, "{:.4g}"));
     }
-    row.push_back(
-        small_cell(head.squared_error_change, measure.accuracy() ? "{:+.4f}" : "{:+.3g}"));
+    const char* signed_format = measure.accuracy() ? "{:+.4f}" : "{:+.3g}";
+    row.push_back(small_cell(head.squared_error_change, signed_format));
     for (const double error : {head.squared_error_change_sd, head.squared_error_change_error}) {
       row.push_back(small_cell(error, measure.accuracy() ? "{:.4f}" : "{:.2g}"));
     }
+    row.push_back(small_cell(head.squared_error_change_without_theory, signed_format));
     if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
     table.add(row);
   }

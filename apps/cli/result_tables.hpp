@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "headway/prune_results.hpp"
 #include "headway/sample_results.hpp"
 #include "headway/study.hpp"
 

@@ -19,7 +19,11 @@ int validate(const Options& options) {
     object["faults"] = faults;
     write_output(json_text(object));
   } else if (faults.empty()) {
-    write_output(fmt::format("{}: valid\n", options.input));
+    write_output(fmt::format(
+        "{}: valid{}\n", options.input,
+        io::lacks_attention(options.input)
+            ? ". It gives no attention: a study must let it be learned (model.attention_prior)"
+            : ""));
   } else {
     std::string text;
     for (const std::string& fault : faults) text += fault + "\n";

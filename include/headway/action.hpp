@@ -24,10 +24,10 @@ class Action {
     double entropy = 0.0;
     std::vector<MatrixXd> gradient;       ///< dS/dU_l, l = 1..L+1, as matrix derivatives
     std::unique_ptr<EnergyState> energy;  ///< factorisation at this U_1
-    /// gradient_norm: largest |entry| of dS/dU / max N.
+    /// Largest |entry| of dS/dU, divided by max N.
     [[nodiscard]] double gradient_norm(const model::Architecture& architecture) const;
-    /// The same with U_l in units of its value in the infinite-width limit, the product of the
-    /// variances from layer l up: no change of these units changes it.
+    /// The same with U_l in units of its value in the infinite-width limit: the product of the
+    /// variances from layer l up. So the scale of the variances does not matter.
     [[nodiscard]] double scaled_gradient_norm(const model::Architecture& architecture) const;
   };
 

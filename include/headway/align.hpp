@@ -7,8 +7,8 @@
 
 namespace headway {
 
-/// `headway align`: kernel-task alignment (eqs. 51, 52 and 54). `known` reuses the U of an earlier
-/// solve of the same study and data (its points must match the study's sweep).
+/// `headway align`: kernel-task alignment (eq. 52). The U come from `known`, an earlier solve of
+/// the same study and data. Without it, and at points that it lacks, the theory is solved first.
 AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known = nullptr);
 

@@ -20,12 +20,12 @@ namespace headway::io {
 class Hdf5InputFile;
 class Hdf5OutputFile;
 
-/// The checkpoints of one result on disk: a folder RESULT.h5.checkpoint beside it with one HDF5
-/// file (schema "headway-checkpoint") for each part. A file appears whole or not at all, says which
-/// study, data and version it belongs to, and ends in the SHA-256 of all before.
+/// The checkpoints of one result on disk: a folder RESULT.h5.checkpoint beside it, with one HDF5
+/// file (schema "headway-checkpoint") for each part. A file appears whole or not at all. It says
+/// which study, data and version it belongs to. It ends in the SHA-256 of all bytes before.
 class Checkpoints {
  public:
-  /// Parts that have something to go on from, and parts of which nothing is left to do.
+  /// The number of unfinished parts that have a checkpoint, and the number of finished ones.
   [[nodiscard]] std::size_t resumable() const { return resumable_; }
   [[nodiscard]] std::size_t finished() const { return finished_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
@@ -33,11 +33,10 @@ class Checkpoints {
   void remove() const;
 
  protected:
-  /// Looks at what the folder holds. A checkpoint that belongs to none of the parts, whose study,
-  /// data or version is another, throws Error{kBadStudy} naming what differs, a damaged one
-  /// Error{kBadData}, each with the way out; with `force` all that are there are deleted.
-  /// Error{kCannotWrite} when something that is no folder has the folder's name. `verb`: what the
-  /// parts are of, "solve", "sample" or "train".
+  /// Looks at what the folder holds. With `force` all checkpoints there are deleted instead.
+  /// `verb`: "solve", "sample" or "train". Errors: kBadStudy for a checkpoint of another study,
+  /// data or version, naming what differs; kBadData for a damaged one; kCannotWrite when the
+  /// folder's name is taken by something else. Messages say what the user can do.
   Checkpoints(const std::string& result_path, std::string verb, std::vector<ComputationPart> parts,
               bool force);
 
@@ -57,8 +56,8 @@ class Checkpoints {
   std::size_t resumable_ = 0, finished_ = 0;
 };
 
-/// The checkpoints of `solve` or `sample`: one for each sweep point that takes long, and for chains
-/// of one that are run apart.
+/// The checkpoints of `solve` or `sample`: one for each sweep point that takes long. Chains of a
+/// point that are run apart have checkpoints of their own.
 template <class Hooks>
 class PointCheckpoints final : public Checkpoints {
  public:
@@ -74,8 +73,8 @@ class PointCheckpoints final : public Checkpoints {
 using SolveCheckpoints = PointCheckpoints<SolveHooks>;
 using SampleCheckpoints = PointCheckpoints<SampleHooks>;
 
-/// The checkpoints of `train`: one for each run (headway::train_parts()). Runs of a grid that give
-/// the same numbers share a file, but for those that differ in `threads`.
+/// The checkpoints of `train`: one for each run, named after the hashes of its study and data
+/// (headway::train_parts()). Where a grid sweeps `threads`, the name has their number too.
 class TrainCheckpoints final : public Checkpoints {
  public:
   /// `data_hashes`: of each run, as TrainTask::content_hash.
@@ -88,8 +87,8 @@ class TrainCheckpoints final : public Checkpoints {
 /// The result files of finished units in the folder of the checkpoints, one file for each.
 class PartFolder {
  public:
-  /// Finds what an earlier call left. An empty `result_path`: a temporary folder, made now, which
-  /// goes with this object. A part of another study, data or program is an Error{kBadStudy}.
+  /// Finds what an earlier call left. With an empty `result_path` a temporary folder is made, and
+  /// deleted with this object. A part of another study, data or program is an Error{kBadStudy}.
   /// `whole`: the provenance of the result to be made.
   PartFolder(const std::string& result_path, const ResultProvenance& whole, std::size_t units);
   ~PartFolder();
@@ -102,7 +101,7 @@ class PartFolder {
   void put(std::size_t unit, std::string_view bytes);
   /// Deletes the parts: the whole result is written.
   void remove() const;
-  /// Deletes all that the folder of a result has of earlier calls, checkpoints too.
+  /// Deletes all that earlier calls left in the folder of a result, checkpoints too.
   static void clear(const std::string& result_path);
 
  private:
@@ -118,8 +117,8 @@ class PartFolder {
 template <class Result>
 class PartFiles final : public PartStore<Result> {
  public:
-  /// All ranks make one, with the same arguments; the first alone keeps files. `overwrite`: a
-  /// partial result may replace the file `result_path`.
+  /// All ranks construct one with the same arguments. The first rank alone keeps files.
+  /// `overwrite`: a partial result may replace the file `result_path`.
   PartFiles(const Ranks& ranks, std::string result_path, const Study& study, ResultProvenance whole,
             std::size_t units, bool overwrite);
 
@@ -131,7 +130,7 @@ class PartFiles final : public PartStore<Result> {
 
   /// Units that an earlier call left.
   [[nodiscard]] std::size_t count() const { return folder_->count(); }
-  /// Whether a partial result was written, which the whole one may replace.
+  /// Whether a partial result was written. The whole result may replace it.
   [[nodiscard]] bool wrote() const { return wrote_; }
   void remove() const { folder_->remove(); }
 

@@ -12,7 +12,7 @@
 
 namespace headway::tasks {
 
-/// Path features left where they are and read in blocks. Thread-safe.
+/// Path features that stay in their file and are read in blocks. Thread-safe.
 class FeatureSource {
  public:
   FeatureSource() = default;
@@ -36,8 +36,8 @@ struct Split {
   [[nodiscard]] Index size() const { return labels.rows(); }
 };
 
-/// A further set of examples on which a predictor is judged, as on the test set: held-out examples
-/// of the same kind to choose a temperature by ("validation"), or of another kind ("mnist").
+/// A further set of examples on which a predictor is judged, as on the test set. "validation" holds
+/// examples of the same kind, to choose a temperature by. Others may be of another kind ("mnist").
 struct NamedSplit {
   std::string name;
   Split split;
@@ -46,8 +46,8 @@ struct NamedSplit {
 /// The set by which a temperature is chosen, where there is one.
 inline constexpr const char* kValidationSet = "validation";
 
-/// What is wrong with the name of a further set, in words with what is allowed, or "": a letter,
-/// then letters, digits, - and _, at most 40 in all; "train" and "test" are taken.
+/// What is wrong with the name of a further set, and what is allowed; "" for a good name. A name is
+/// a letter, then letters, digits, - and _, at most 40 in all, but not "train" or "test".
 std::string set_name_fault(const std::string& name);
 
 /// The name of a data set that was handed over as arrays: no file holds it.
@@ -61,15 +61,16 @@ struct Dataset {
   std::vector<int> heads;          ///< H_1, ..., H_L
   std::vector<LayerHeads> layers;  ///< L entries (names only, where the attention is supplied)
   Index features = 0;              ///< N_0
-  /// The readout of path features or of `network`, where they say which; otherwise what a study
-  /// that says none gets.
+  /// The readout that path features or `network` were made with, if known. Otherwise the default
+  /// for studies that set no readout.
   std::optional<Readout> readout;
   Split train;
   std::optional<Split> test;
-  /// In place of the examples and labels of `train`, which then holds none.
+  /// Sums over the training examples, in place of `train`, which is then empty.
   std::optional<GramMatrices> gram;
   std::vector<NamedSplit> sets;  ///< further sets, each name once; train's shapes but for P
-  /// Weights that were trained with these heads, in the theory's scaling: pruned beside it.
+  /// Weights that were trained with these heads, in the theory's scaling. `prune` removes heads
+  /// from this network too.
   std::optional<LinearValueNetwork> network;
   std::string note;          ///< for example "attention of a network that the theory approximates"
   std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters

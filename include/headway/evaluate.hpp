@@ -12,8 +12,8 @@ namespace headway {
 
 /// `headway evaluate`: loss and metrics of every split of each network's task, after `change`, on
 /// study.evaluate.examples examples (0: train.eval_examples). Without a change and with the last
-/// weights these are the numbers at the end of training. Interruption between two networks is a
-/// value. Errors: as changed_study() and ready_network().
+/// weights these are the numbers at the end of training. After an interruption the result has the
+/// networks that are finished. Errors: as changed_study() and ready_network().
 EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
                         const TaskMaker& make_task, Observer& observer);
 

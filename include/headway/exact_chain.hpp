@@ -15,9 +15,9 @@ namespace headway::posterior {
 /// The exact finite-width posterior (eq. 34) as a target over the coordinates of BartlettChain:
 ///   log p(x | data) = log prior(x) - 1/2 [ logdet(K(U_1) + T) + y^T (K(U_1) + T)^{-1} y ] + const,
 ///   U_1 = F_1(x) F_1(x)^T,
-/// exact at every width, with at most sum_l C p_l (C p_l + 1) / 2 unknowns in place of all weights,
-/// or a few times that where layers are narrow. The gradient goes back through the kernel and the
-/// chain of factors. T > 0. Cost of a gradient: one PathKernels::evaluate.
+/// exact at every width. In place of all weights there are at most sum_l C p_l (C p_l + 1) / 2
+/// unknowns, or a few times that where layers are narrow. The gradient is propagated back through
+/// the kernel and the chain of factors. T > 0. Cost of a gradient: one PathKernels::evaluate.
 class ExactChain final : public sampling::Target, public PosteriorTarget {
  public:
   /// `test_features`: scaled path features of the test set (PathKernels::scale_features), 0 rows

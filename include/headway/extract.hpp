@@ -43,13 +43,14 @@ struct ExtractResult {
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
                       const training::OneShotExamples& examples, Observer& observer);
 
-/// The same of a transformer: its frozen contributions (training::FrozenNetwork) at one scored
-/// token as path features, or the normed stream that enters its first kept layer with its attention
-/// matrices, as study.extract says. Labels are the targets of that token, one-hot for classes.
+/// The same for a transformer. study.extract says which of two forms the data set has: the frozen
+/// contributions (training::FrozenNetwork) at one scored token as path features, or the attention
+/// matrices with the normed stream that enters the first kept layer. Labels are the targets of that
+/// token, one-hot for classes.
 /// Splits: train; test is "held_out" where the task has it, else "test"; "validation" is the task's
-/// selection split; "in_distribution" is "test" beside "held_out"; others keep their names. From
-/// the contributions and real labels their means over the training examples are removed; one factor
-/// makes the mean diagonal of the Gaussian process's kernel 1. Errors as above and as
+/// selection split; "in_distribution" is "test" beside "held_out"; others keep their names.
+/// Contributions and real labels are centred: their means over the training examples are removed.
+/// One factor makes the mean diagonal of the Gaussian process's kernel 1. Errors as above and as
 /// FrozenNetwork; kBadStudy for attention whose rows do not sum up to 1. Cost: that of the
 /// definitions, about 10 ms an example of fuzzy logic.
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
@@ -66,8 +67,8 @@ struct ExtractSizes {
 ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
                            const training::TrainingTask& task);
 
-/// Error{kBadStudy}, with sizes and settings that make them, where they need more than
-/// `memory_bytes`.
+/// Error{kBadStudy} where the data set needs more than `memory_bytes`. The message names the sizes
+/// and the settings that decide them.
 void require_memory(const ExtractSizes& sizes, double memory_bytes);
 
 /// Error{kBadStudy} unless a run of this study gives heads to extract.

@@ -16,9 +16,9 @@ namespace headway {
 /// `headway gram`: one pass over the training examples of all data sets, in blocks. The examples
 /// are summed in leaves, and the leaves in one tree. P alone decides how many leaves there are (at
 /// most 256), so the numbers are the same on any number of threads. Test sets and further sets of
-/// the same name are joined. The study gives readout and attention, as for `solve`. `shard`: sums
-/// consecutive leaves only, reading their examples alone, for a later merge. Memory: some 4 +
-/// threads matrices of p N_0 x p N_0, a block of features a thread, and the sets. Errors: kBadData,
+/// the same name are joined. The study gives readout and attention, as for `solve`. A `shard` reads
+/// and sums consecutive leaves only, for a later merge. Memory: some 4 + threads matrices of
+/// p N_0 x p N_0, a block of features a thread, and the sets. Errors: kBadData,
 /// naming the file, when data sets disagree in heads, features, outputs, readout or sets, when a
 /// number is not finite, or when all features of a path are zero. kInterrupted when stopped,
 /// because partial sums are no result.

@@ -54,8 +54,8 @@ struct GramResult {
   std::vector<std::vector<std::string>> head_names;
   Readout readout = Readout::kLastToken;
   GramMatrices data;            ///< empty in a part
-  std::vector<GramNode> nodes;  ///< of a part: of its leaves, with as few nodes as the tree allows
-  std::vector<GramSet> sets;    ///< of all examples; of the parts the first has them
+  std::vector<GramNode> nodes;  ///< in a part: its leaves, in as few nodes as the tree allows
+  std::vector<GramSet> sets;    ///< empty in all parts but the first
   std::vector<std::string> sources;
   double seconds = 0.0;
   int threads = 1;

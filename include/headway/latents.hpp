@@ -24,10 +24,10 @@ void check_latents(const Study& study);
 ///   SRAVEN: the answer of a feature drawn at random attends to the same feature of panels 7 and 8,
 ///   on unpermuted instances.
 /// Decoders are fitted to fresh examples of training tasks and asked about held-out tasks
-/// (analysis::decode()). latents.task of each network's study changes its task. Interruption
-/// between two networks is a value. Errors: as check_latents(); kBadData for too few tasks or
-/// examples. Cost of a run: three passes of the network over the examples, and 30 to 50 fits for
-/// each layer and decoder.
+/// (analysis::decode()). latents.task of each network's study changes its task. After an
+/// interruption the result has the networks that are finished. Errors: as check_latents(); kBadData
+/// for too few tasks or examples. Cost of a run: three passes of the network over the examples, and
+/// 30 to 50 fits for each layer and decoder.
 LatentsResult latents(const std::vector<TrainedNetwork>& networks, const TaskMaker& make_task,
                       Observer& observer);
 

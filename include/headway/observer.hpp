@@ -15,9 +15,9 @@ class Observer {
 
   /// `done` of `total` units of `stage` are finished.
   virtual void progress(std::string_view /*stage*/, double /*done*/, double /*total*/) {}
-  /// The same of the whole computation, whose stages progress() tells in between: `done` of `total`
-  /// points or draws of a study. `earlier` of the done ones are of an earlier call, so that they
-  /// say nothing about the speed.
+  /// The same for the whole computation: `done` of `total` points or draws of a study. progress()
+  /// tells of its stages in between. An earlier call did `earlier` of the done ones, so these say
+  /// nothing about the speed.
   virtual void whole(std::string_view stage, double done, double total, double /*earlier*/ = 0.0) {
     progress(stage, done, total);
   }

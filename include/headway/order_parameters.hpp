@@ -24,8 +24,7 @@ struct OrderParameters {
   }
 };
 
-/// The Gaussian-process limit N -> infinity at fixed P (eq. 24): U_l = s_a^2 prod_{k
-/// >= l} s_k^2 I.
+/// The Gaussian-process limit N -> infinity at fixed P (eq. 24): U_l = s_a^2 prod_{k >= l} s_k^2 I.
 OrderParameters gaussian_process_order_parameters(const model::Architecture& architecture);
 
 /// u_l of eq. 21: the partial trace of U over its slowest index, which runs over

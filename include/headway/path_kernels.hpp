@@ -10,7 +10,8 @@
 
 namespace headway::theory {
 
-/// Of products that choose directions: what decides an answer is always in double precision.
+/// The precision of products that only choose search directions. Everything that decides an answer
+/// is in double precision.
 enum class Precision { kDouble, kSingle };
 
 /// The Gaussian predictor at one U on new examples (eqs. 16 and 17): P_test x C each.
@@ -27,9 +28,10 @@ struct PredictionFluctuation {
 
 class PathKernels;
 
-/// Derivatives of the energy's gradient at one U_1 along directions D = F E F^T, given and taken in
-/// the coordinates E of a frame F (C p x C p): with U_1 = F F^T, E is the geodesic coordinate of
-/// eq. 29, and with F = I plain D. No Hessian is formed. Must not outlive its state.
+/// Derivatives of the energy's gradient at one U_1 along directions D = F E F^T. Directions and
+/// results are in the coordinates E of a frame F (C p x C p). With U_1 = F F^T, E is the geodesic
+/// coordinate of eq. 29; with F = I it is D itself. No Hessian is formed. Must not outlive its
+/// state.
 class EnergyCurvature {
  public:
   EnergyCurvature() = default;
@@ -46,7 +48,7 @@ class EnergyCurvature {
 
 /// The energy logdet(K + T) + y^T (K + T)^{-1} y at one U_1 and all that can be derived from its
 /// factorisation. Matrices over path pairs are of size C p, path-major with the output fastest.
-/// Shares the kernels that made it, so that it may outlive everybody else's hold on them.
+/// It shares ownership of the kernels that made it, and so keeps them alive.
 class EnergyState {
  public:
   EnergyState(const EnergyState&) = delete;
@@ -70,13 +72,13 @@ class EnergyState {
   /// alpha^T C_k (K + T)^{-1} C_l alpha in svec coordinates ("average information", positive
   /// semidefinite). Made when it is first asked for.
   [[nodiscard]] const MatrixXd& average_information() const;
-  /// Hessian (eq. 28) 2 alpha^T C_k K^{-1} C_l alpha - tr(K^{-1} C_k K^{-1} C_l) in svec
+  /// Hessian (eq. 28) 2 alpha^T C_k A C_l alpha - tr(A C_k A C_l), with A = (K + T)^{-1}, in svec
   /// coordinates. In single precision the trace has about 5 digits (enough for Newton directions)
   /// at half the cost.
   [[nodiscard]] MatrixXd hessian(Precision precision = Precision::kDouble) const {
     return 2.0 * average_information() - fisher_information(precision);
   }
-  /// tr(K^{-1} C_k K^{-1} C_l) in svec coordinates.
+  /// tr(A C_k A C_l), with A = (K + T)^{-1}, in svec coordinates (eq. 39).
   [[nodiscard]] virtual MatrixXd fisher_information(Precision precision) const = 0;
   /// sum_kl E_jkl Sigma_kl, third derivatives contracted with a symmetric positive semidefinite
   /// Sigma in svec coordinates, as a matrix derivative. Single precision has about 5 digits at half
@@ -172,13 +174,14 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
 
 /// Expresses scaled features in an orthonormal basis of the directions of R^{N_0} that they span,
 /// over all paths and examples of both matrices: X_pi -> X_pi V, V of N_0 x r. Kernels depend on
-/// inner products of features alone, so that nothing changes but the cost, which falls with N_0
-/// (images: borders and mirrored halves leave many pixels' worth of directions empty). Directions
-/// whose eigenvalue in sum_pi X_pi^T X_pi / |X_pi|^2, over both matrices, is below N_0 eps times
-/// the largest, the rounding error of that sum, count as empty: they change a kernel by no more
-/// than its own rounding. Every path of either matrix has the same weight, so that a large one
-/// hides none. Leaves both as they are where less than a tenth would be saved or N_0 > 1024.
-/// Returns r. Cost: p N_0^2 flops an example and N_0^3 / 3, 9 N_0^3 if a direction is near empty.
+/// inner products of features alone, so that nothing changes but the cost, which falls with N_0.
+/// Images, for example, have blank borders and mirrored halves: many directions are empty. A
+/// direction counts as empty if its eigenvalue in sum_pi X_pi^T X_pi / |X_pi|^2, over both
+/// matrices, is below N_0 eps times the largest. That is the rounding error of the sum, so empty
+/// directions change a kernel by no more than its own rounding. Every path of either matrix has the
+/// same weight, so that a large one hides none. Leaves both as they are where less than a tenth
+/// would be saved or N_0 > 1024. Returns r. Cost: p N_0^2 flops an example and N_0^3 / 3, 9 N_0^3
+/// if a direction is near empty.
 Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths);
 
 /// f = X* (v U) (eq. 16) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C

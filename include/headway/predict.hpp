@@ -12,9 +12,9 @@
 
 namespace headway {
 
-/// New inputs, in the splits of `inputs`, beside the training examples of `data`: what predict()
-/// takes. The result has them as further sets, whose labels count for nothing. Error{kBadData}
-/// where they are no inputs of the same heads: other features, another form, other heads.
+/// The data set that predict() takes: the training examples of `data`, with the new inputs in all
+/// splits of `inputs` as further sets. Labels of new inputs are ignored. Error{kBadData} where the
+/// two differ in heads, in the number of features, or in the form of the attention.
 tasks::Dataset with_inputs(const tasks::Dataset& data, const tasks::Dataset& inputs);
 
 /// Names of the sets of with_inputs(), in their order: "train", "test" and further ones.
@@ -22,7 +22,8 @@ std::vector<std::string> input_names(const tasks::Dataset& inputs);
 
 /// `headway predict`: mean and standard deviation of the predictor at every point of a result of
 /// solve (eqs. 16 and 17), and the probability that the predictor has the sign of its mean.
-/// `dataset`: of with_inputs(); `names`: of its sets. Interruption between two points is a value.
+/// `dataset`: of with_inputs(); `names`: of its sets. After an interruption the result has the
+/// points that are finished.
 PredictResult predict(const Study& study, const tasks::Dataset& dataset,
                       const std::vector<std::string>& names, const SolveResult& solved,
                       Observer& observer);

@@ -12,11 +12,11 @@
 namespace headway {
 
 /// `headway predict` of trained networks: what each answers on the inputs of every split of
-/// `inputs`, whose labels and head matrices count for nothing. Networks that differ in their seeds
-/// alone form a group, which has mean and spread. No data of the training are needed. Interruption
-/// between two blocks of examples leaves out the network and those behind it. Errors: kBadData for
-/// inputs that the network does not read (path features, attention of every example, a mask, other
-/// features or tokens; fuzzy logic takes any number of tokens); as ready_network().
+/// `inputs`. Labels and head matrices of `inputs` are ignored. Networks that differ in their seeds
+/// alone form a group, which has mean and spread. No training data are needed. An interruption
+/// leaves out the network at work and those after it. Errors: as ready_network(); kBadData for
+/// inputs that the network does not read: path features, attention of every example, a mask, other
+/// features or tokens (fuzzy logic takes any number of tokens).
 NetworkPredictResult predict_inputs(const std::vector<TrainedNetwork>& networks,
                                     const tasks::Dataset& inputs, Observer& observer);
 

@@ -49,8 +49,8 @@ void fields(Visitor& visit, Record& r) {
   visit("seconds", r.seconds, "time of the point");
 }
 
-/// What `predict` returns: means and variances on new inputs, a point for each of the result that
-/// predicts.
+/// What `predict` returns: means and standard deviations on new inputs, at every point of the
+/// result that predicts.
 struct PredictResult {
   static constexpr const char* kVerb = "predict";
   std::string predicted_from;  ///< the result that predicts

@@ -7,9 +7,9 @@
 
 namespace headway::theory {
 
-/// What a mean and a variance say about labels (eq. 51). NaN where undefined: accuracy
-/// needs labels +-1 (one output) or one-hot (several), and a mean that is not 0 on every example
-/// (that of a layer without heads), which names no class.
+/// What a mean and a variance say about labels (eq. 51). NaN where undefined. Accuracy needs labels
+/// +-1 (one output) or one-hot (several). It also needs a mean that is not 0 on every example: such
+/// a mean names no class. A layer without heads gives one.
 struct PredictorStatistics {
   double accuracy = std::numeric_limits<double>::quiet_NaN();  ///< sign of the mean (exactly 0 is
                                                                ///< wrong), or largest mean output
@@ -23,8 +23,8 @@ struct PredictorStatistics {
       std::numeric_limits<double>::quiet_NaN();  ///< mean posterior variance of f
 };
 
-/// labels: P x C. An empty prediction gives all NaN; a prediction without variances leaves those
-/// fields NaN.
+/// labels: P x C. An empty prediction gives all NaN. Without variances the fields that need them
+/// are NaN.
 PredictorStatistics predictor_statistics(const Prediction& prediction, const MatrixXd& labels);
 
 /// d/dU_1 of the mean squared error, over examples and outputs, of the mean predictor at the U_1 of

@@ -2,8 +2,8 @@
 
 #include "headway/dataset.hpp"
 #include "headway/observer.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/study.hpp"
-#include "headway/theory_results.hpp"
 
 namespace headway {
 

@@ -21,8 +21,8 @@ inline constexpr std::int64_t kResultSchemaMajor = 1, kResultSchemaMinor = 0;
 /// True when the file is HDF5 and its root says schema_name = "headway-result". Never throws.
 bool is_result_file(const std::string& file_path);
 
-/// What becomes of the result of a verb, a record that results/result_fields.hpp has the fields of.
-/// Instantiated for those of all verbs in src/io/result_file/results.cpp.
+/// Writes the result of a verb, by the field lists of results/result_fields.hpp. Instantiated for
+/// the results of all verbs in src/io/result_file/results.cpp.
 template <class Result>
 struct ResultOutput {
   static std::string bytes(const Study& study, const Result& result,
@@ -33,14 +33,14 @@ struct ResultOutput {
   static std::string json(const Study& study, const Result& result);
 };
 
-/// The bytes of a result file, to be sent to where it is written.
+/// The bytes of a result file. A rank sends them to the rank that writes the file.
 template <class Result>
 std::string result_bytes(const Study& study, const Result& result,
                          const ResultProvenance& provenance) {
   return ResultOutput<Result>::bytes(study, result, provenance);
 }
 
-/// Puts them at `file_path` as write_result() does.
+/// Writes the bytes of a result file to `file_path`, as write_result() does.
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force);
 
 /// Writes a result file (schema "headway-result" 1.0; src/io/README.md has its fields). It appears
@@ -54,8 +54,8 @@ void write_result(const std::string& file_path, const Study& study, const Result
   write_result_bytes(file_path, result_bytes(study, result, provenance), force);
 }
 
-/// One JSON object without a final newline, on several lines, that of `train` on one. Doubles are
-/// written with as many digits as read back to the same double; undefined or not finite is null.
+/// One JSON object without a final newline. It has several lines, that of `train` one. Doubles have
+/// as many digits as read back to the same double. Undefined and infinite numbers are null.
 /// U_a is a number for one output and a C x C matrix otherwise.
 template <class Result>
 std::string result_json(const Study& study, const Result& result) {
@@ -107,7 +107,7 @@ Result read_shared_result(const std::string& file_path, std::string_view bytes =
 
 /// The provenance alone, of a result file of any kind and also a partial one, or of Gram matrices.
 ResultProvenance read_result_provenance(const std::string& file_path);
-/// That in the bytes of a result.
+/// The provenance in the bytes of a result file.
 ResultProvenance read_result_provenance_of(std::string_view bytes);
 
 }  // namespace headway::io

@@ -97,20 +97,20 @@ struct HessianPair {
   double inverse_curvature = 0.0;
 };
 
-/// Where Newton-CG stands between two steps: a solution that goes on from here has the same bits as
+/// The state of Newton-CG between two steps. A solution that continues from it has the same bits as
 /// one that never stopped.
 struct SaddlePointState {
   OrderParameters order_parameters;
   SaddlePointSummary summary;
-  std::vector<HessianPair> pairs;  ///< that the preconditioner keeps
+  std::vector<HessianPair> pairs;  ///< those that the preconditioner uses
 };
 
-/// How a long solution is kept. Only Newton-CG calls it; the other methods are short.
+/// How a long solution is checkpointed. Only Newton-CG calls it; the other methods are short.
 struct SaddlePointHooks {
   /// Called after a step when the last call is `seconds` ago, and when the observer interrupts.
   std::function<void(const SaddlePointState&)> save;
   double seconds = 60.0;
-  std::optional<SaddlePointState> from;  ///< goes on there in place of the start
+  std::optional<SaddlePointState> from;  ///< state to continue from, in place of the start
 };
 
 /// Minimises the action over positive-definite (U_1, ..., U_L, U_a) from `start` (eq. 18).

@@ -14,8 +14,8 @@
 
 namespace headway {
 
-/// How a long sampling run is checkpointed, sweep point by sweep point. Any may be empty. A
-/// state of another study or data set is refused (kBadStudy or kBadData).
+/// How a long sampling run is checkpointed, sweep point by sweep point. Any function may be empty.
+/// A state of another study or data set is refused (kBadStudy or kBadData).
 struct SampleHooks {
   std::function<void(std::size_t point, const SampleState&)> save;
   /// What an earlier call left of this point; nothing: start afresh.
@@ -35,8 +35,8 @@ SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer&
                     const Shard& shard = {});
 
 /// As prepare_solve(). Several processes may run the chains of one point, each a share of them
-/// (leaves_of_part), and keep their states with SampleHooks::save_chains; `part` goes on from
-/// whatever states it finds there, to the same bits.
+/// (leaves_of_part), and keep their states with SampleHooks::save_chains. `part` continues from
+/// the states that it finds there. The draws are the same to the last bit.
 struct SampleParts {
   std::function<SampleResult(const Shard&)> part;
   /// False when it was interrupted.

@@ -19,8 +19,8 @@
 
 namespace headway {
 
-/// A study that several processes compute together. Its units do not need each other. With as many
-/// shards as there are units, each shard is one of them.
+/// A study that several processes compute together. Its units are independent of each other. With
+/// as many shards as units, each shard is one unit.
 template <class Result>
 class SharedStudy {
  public:
@@ -47,8 +47,8 @@ class SharedStudy {
   virtual bool piece(std::size_t /*unit*/, const Shard& /*piece*/) { return true; }
 };
 
-/// How the result of a unit travels to the first rank, and where that keeps it until all are there.
-/// io::PartFiles keeps result files. All but pack() is called on the first rank alone.
+/// How the result of a unit travels to the first rank, and where the first rank keeps it until all
+/// are there. io::PartFiles keeps result files. All but pack() is called on the first rank alone.
 template <class Result>
 class PartStore {
  public:

@@ -26,18 +26,18 @@ struct Shard {
 std::string shard_text(const Shard& shard);
 Shard read_shard(std::string_view text);
 
-/// The units of `solve`, which are chains of sweep points that are solved one from another: one
-/// temperature, widths falling from the Gaussian-process side. They do not depend on the number of
-/// threads. Without solve.warm_start every point is one.
+/// The units of `solve`: chains of sweep points, each solved from the one before. A chain has one
+/// temperature, and its widths fall from the Gaussian-process side. Chains do not depend on the
+/// number of threads. Without solve.warm_start every point is a chain of its own.
 std::vector<std::vector<std::size_t>> solve_chains(const Study& study);
 
 /// The sweep points (widths outer, temperatures inner) of a part, rising. `solve` deals chains,
 /// `sample` single points.
 std::vector<std::size_t> solve_points(const Study& study, const Shard& shard);
 std::vector<std::size_t> sample_points(const Study& study, const Shard& shard);
-/// Of `units` things, those of a part.
+/// The numbers, among 0 to units - 1, of the units of a part.
 std::vector<std::size_t> dealt_units(std::size_t units, const Shard& shard);
-/// The temperatures, by number, of sweep points: a part has the Gaussian process at these alone.
+/// The indices of the temperatures of sweep points. A part has the Gaussian process at these alone.
 std::vector<std::size_t> temperatures_of(const Study& study,
                                          const std::vector<std::size_t>& points);
 

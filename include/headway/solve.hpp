@@ -14,7 +14,7 @@
 
 namespace headway {
 
-/// How long solutions are kept, sweep point by sweep point. Either may be empty.
+/// How long solutions are checkpointed, sweep point by sweep point. Either function may be empty.
 struct SolveHooks {
   std::function<void(std::size_t point, const theory::SaddlePointState&)> save;
   /// What an earlier call left of this point; nothing: start afresh.
@@ -26,8 +26,8 @@ struct SolveHooks {
 SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveHooks& hooks = {}, const Shard& shard = {});
 
-/// Makes the study ready once, for a caller who wants one part after another. What it is given must
-/// outlive the function that it returns.
+/// Makes the study ready once, for a caller who wants one part after another. The arguments must
+/// outlive the function that is returned.
 using PartSolver = std::function<SolveResult(const Shard&)>;
 PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                          const SolveHooks& hooks = {});

@@ -14,6 +14,7 @@
 #include "headway/model/learned_attention.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/saddle_point.hpp"
+#include "headway/tasks/copy.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/tasks/one_shot_images.hpp"
@@ -48,7 +49,7 @@ struct OmniglotOptions {
 };
 
 /// What makes the examples. study/task_kinds.hpp describes each.
-enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot };
+enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot, kCopy };
 Words<TaskKind> words_of(TaskKind);
 
 /// What a token of a text is: a byte, or a piece (byte-pair encoding).
@@ -72,7 +73,7 @@ struct TextTaskOptions {
 struct TaskOptions {
   /// In the order of TaskKind. The seeds inside are those of task_seed().
   std::variant<tasks::HiddenMarkovChainOptions, DatasetOptions, tasks::FuzzyLogicOptions,
-               tasks::SravenOptions, TextTaskOptions, OmniglotOptions>
+               tasks::SravenOptions, TextTaskOptions, OmniglotOptions, tasks::CopyOptions>
       of;
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 
@@ -128,6 +129,14 @@ struct ModelOptions {
 enum class Start { kGaussianProcess, kRandom };
 Words<Start> words_of(Start);
 
+/// Where learned attention starts from.
+enum class AttentionStart {
+  kNone,   ///< near no attention: a draw from the prior, made small
+  kPrior,  ///< a draw from the prior
+  kGiven,  ///< the attention that the data give
+};
+Words<AttentionStart> words_of(AttentionStart);
+
 /// Whether something that may be costly is computed; kAuto: where it is cheap.
 enum class When { kAuto, kOn, kOff };
 Words<When> words_of(When);
@@ -138,6 +147,7 @@ struct SolveOptions {
   theory::KernelForm kernels = theory::KernelForm::kAuto;
   Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
   int attention_starts = 0;               ///< of learned attention; 0 = from 8 to 64, by cost
+  AttentionStart attention_start = AttentionStart::kNone;  ///< the first; others are kPrior
   int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
   bool warm_start = true;          ///< start each point from its neighbour in the sweep
   When hessian = When::kAuto;      ///< the test for a minimum
@@ -155,7 +165,7 @@ struct AlignOptions {
   static const OptionTable<AlignOptions>& table();
 };
 
-/// Which of the parameters that a training run keeps.
+/// Which of the parameters that a training run kept are used.
 enum class KeptWeights { kBest, kLast };
 Words<KeptWeights> words_of(KeptWeights);
 
@@ -224,6 +234,7 @@ struct SampleOptions {
       0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
   int max_tree_depth = 10;  ///< NUTS
   int replicas = 0;  ///< of each chain, for learned attention; 1 = no replica exchange, 0 = auto
+  AttentionStart attention_start = AttentionStart::kPrior;  ///< of each chain
   int predictor_draws =
       500;               ///< draws per chain that the predictor is averaged over, evenly spaced
   bool evidence = true;  ///< log p(y), exact chain only
@@ -279,8 +290,9 @@ struct EvaluateOptions {
   static const OptionTable<EvaluateOptions>& table();
 };
 
-/// SRAVEN: the feature whose answer's code is taken: one drawn at random for each instance, as the
-/// rules of the last are very unbalanced (rule sets are sorted), or the last.
+/// SRAVEN: the feature whose answer gives the latent code of an instance. kRandom draws one for
+/// each instance. kLast takes the last, whose rules are very unbalanced because rule sets are
+/// sorted.
 enum class LatentFeature { kRandom, kLast };
 Words<LatentFeature> words_of(LatentFeature);
 
@@ -328,7 +340,8 @@ struct Study {
   std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
 
-  // Compiled once: a hundred members, which some twenty source files copy and destroy.
+  // Defined in one source file, to save compile time: a study has a hundred members, and some
+  // twenty source files copy and destroy it.
   Study();
   Study(const Study&);
   Study(Study&&) noexcept;

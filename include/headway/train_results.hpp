@@ -83,7 +83,7 @@ void fields(Visitor& visit, Record& r) {
         training::if_any(visit, r.sample));
 }
 
-/// Over the runs that differ in their seeds alone.
+/// Mean and standard error of one number over runs that differ in their seeds alone.
 struct Spread {
   Index count = 0;  ///< runs whose value is finite
   double mean = kUndefined;
@@ -97,7 +97,7 @@ void fields(Visitor& visit, Record& r, const std::string& name, const char* mean
   visit(name + "_count", r.count, "number of runs whose value is finite",
         {.json = name + "/count"});
 }
-/// Of the values that are finite.
+/// Takes only the values that are finite.
 Spread spread_of(std::vector<double> values);
 
 /// One metric of one split over the seeds of a group: at the last step, and at the best.

@@ -83,8 +83,8 @@ class TrainSink {
   virtual ~TrainSink() = default;
 
   virtual void record(const TrainRecord& /*record*/) {}
-  /// `state()` copies the state only when called.
-  /// `seconds` of this call were training, evaluations left out.
+  /// `state()` copies the state only when called. `seconds`: training time of this call, without
+  /// evaluations.
   virtual void checkpoint(CheckpointKind /*kind*/, double /*seconds*/,
                           const std::function<TrainState()>& /*state*/) {}
 };
@@ -160,10 +160,10 @@ class Trainer {
   [[nodiscard]] Device device() const;     ///< kCpu or kCuda
   [[nodiscard]] Index steps_done() const;
 
-  /// From now on every step is that of all these ranks, which must outlive the trainer: here the
-  /// gradients of this rank's share of the micro-batches are computed. All call it together, with
-  /// equal options, and go on from the state of the first. Evaluations, records and states with
-  /// the best parameters are the first rank's; run() stops on all where one has asked for it.
+  /// From now on all these ranks, which must outlive the trainer, take every step together. Each
+  /// computes the gradients of its share of the micro-batches. All call this together, with equal
+  /// options, and continue from the state of the first. The first rank alone evaluates, records and
+  /// keeps the best parameters. run() stops on all ranks when it is interrupted on one.
   void take_steps_with(TrainingRanks& ranks);
 
   /// One update with the next examples.
@@ -179,8 +179,8 @@ class Trainer {
   std::vector<float> outputs(std::string_view split, Index first, Index count);
   /// Latent codes ([S25], figures 2 and 5): the weights a[1..H] of chosen pairs in every layer,
   /// [count, layers, pairs, H], for examples first, ... of a split. Masked pairs are 0. With an
-  /// encoder its layers come first, and pairs that a layer has not are 0 as well: pairs of the
-  /// context are the encoder's, queries of scored tokens the decoder's.
+  /// encoder its layers come first. The encoder's layers have the pairs of the context, the
+  /// decoder's those with a scored token as query; pairs that a layer does not have are 0.
   std::vector<float> latent_codes(std::string_view split, Index first, Index count,
                                   std::span<const TokenPair> pairs);
   /// Gradient of the mean loss of examples first, ... of a split, without dropout, in the order of

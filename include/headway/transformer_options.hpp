@@ -111,15 +111,15 @@ struct TransformerOptions {
   void require_context(const TaskFormat& format) const;
 };
 
-/// T5's bucket of the distance query - key, one-sided, with `buckets` buckets and as largest
-/// distance: 0 for keys to the right; the distance itself below buckets / 2; above, logarithmic;
-/// the last bucket from distance `buckets` on.
+/// T5's bucket of the distance query - key, one-sided. `buckets` is the number of buckets and also
+/// the largest distance. Keys to the right have bucket 0. Below buckets / 2 the bucket is the
+/// distance; above, it grows with the logarithm; from distance `buckets` on it is the last.
 Index relative_position_bucket(Index distance, Index buckets);
 
 /// Numbers that training changes, in closed form: 151,009 for the fuzzy-logic model at S = 16, and
-/// 402,824 for SRAVEN's with 4 layers, as published. With A numbers in an attention layer and n in
-/// a norm, an encoder's block has what one of `layers` has, and a decoder's block A + n more.
-/// Validates `options`.
+/// 402,824 for SRAVEN's with 4 layers, as published. A block of an encoder has as many as a block
+/// without one. A block of a decoder has one attention layer and two norms more. Validates
+/// `options`.
 Index count_parameters(const TransformerOptions& options, const TaskFormat& format);
 
 /// Floating-point operations of one training step (a multiply-add is two): every matrix product of

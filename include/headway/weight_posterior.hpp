@@ -46,9 +46,9 @@ class WeightPosterior final : public sampling::SweepTarget, public PosteriorTarg
   /// N_1 N_0 + sum_l H_l N_l N_{l+1} + C N_a.
   [[nodiscard]] Index dimension() const override;
 
-  /// -|z|^2 / 2 - |y - f|^2 / (2 T) (eq. 50), and its gradient through the effective weights:
-  /// nothing of size P N. Cost: 6 C p_{l+1} flops for each weight of layer l, 4 P p N_0 C for the
-  /// data.
+  /// -|z|^2 / 2 - |y - f|^2 / (2 T) (eq. 50), and its gradient through the effective weights, so
+  /// that nothing of size P N is needed. Cost: 6 C p_{l+1} flops for each weight of layer l,
+  /// 4 P p N_0 C for the data.
   double log_density(const Eigen::Ref<const VectorXd>& position,
                      Eigen::Ref<VectorXd> gradient) override;
 
@@ -66,13 +66,13 @@ class WeightPosterior final : public sampling::SweepTarget, public PosteriorTarg
   [[nodiscard]] std::unique_ptr<Target> clone() const override;
   /// A prior draw, the one of model::draw_from_prior from the same stream.
   bool draw_start(Rng& rng, Eigen::Ref<VectorXd> position) override;
-  /// "V_0[i,j]", "V_2^1[i,j]", "a[j]" (C > 1: "a[c,j]"), counted from 1; empty above 100,000
-  /// weights, where nobody reads them and they would outweigh the weights.
+  /// "V_0[i,j]", "V_2^1[i,j]", "a[j]" (C > 1: "a[c,j]"), counted from 1. Empty above 100,000
+  /// weights, because the names would take more memory than the weights.
   [[nodiscard]] std::vector<std::string> coordinate_names() const override;
   [[nodiscard]] std::string fingerprint() const override { return fingerprint_; }
 
   /// U_l = E_l E_l^T / N_l of the effective weights E_l of (h_l, ..., h_L, c), U_a = a a^T / N_a;
-  /// with `predictor` f on the test features (variance 0: given its weights, a network is certain).
+  /// With `predictor`, also f on the test features. Its variance is 0, because weights fix f.
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
 
   /// The network at `position` in the scale of eqs. 1 to 4, and back.

@@ -97,7 +97,7 @@ double choose_penalty(const DecodingData& train, const DecodingOptions& options,
       (folds[static_cast<std::size_t>(task)] == fold ? left_out : kept).push_back(i);
     }
     const DecodingData seen = rows_of(train, kept), unseen = rows_of(train, left_out);
-    Decoders decoders;  // from penalty to penalty, so that each starts near its end
+    Decoders decoders;  // kept from penalty to penalty: each fit starts at the last solution
     for (std::size_t k = 0; k < loss.size(); ++k) {
       decoders = fit(seen, options, options.penalties[k], decoders);
       good[k] = good[k] && all_converged(decoders);
@@ -235,7 +235,7 @@ struct UnitCodes {
   double examples = 0.0;
 };
 
-/// By the set of labels that an example has.
+/// Sums of codes over their lengths, for each set of labels that an example has.
 std::map<std::set<int>, UnitCodes> by_label_set(const MatrixXd& codes,
                                                 const std::vector<std::vector<int>>& labels) {
   std::map<std::set<int>, UnitCodes> out;
@@ -311,7 +311,7 @@ CodeSimilarity code_similarity(const MatrixXd& train,
   centre /= labels;
   MatrixXd about = out.mean.rowwise() - centre.transpose();
   for (Index r = 0; r < count;
-       ++r) {  // what is left of equal codes is rounding: it has no direction
+       ++r) {  // the difference of equal codes is rounding, which has no direction
     if (about.row(r).norm() <= kSingleRounding * centre.norm()) about.row(r).setZero();
   }
   out.centred = cosines(about);

@@ -13,7 +13,7 @@ namespace headway::analysis {
 std::vector<Index> task_numbers(const std::vector<Index>& tasks);
 Index task_count(const std::vector<Index>& tasks);
 
-/// What a metric is made of.
+/// The sums that a metric is computed from.
 struct ScoreSums {
   DecoderMetric metric = DecoderMetric::kF1;
   /// Numbers that a question has: TP, FP, FN; right and count of each class; n, sum of y, of y^2,
@@ -29,8 +29,8 @@ struct ScoreSums {
   [[nodiscard]] double score_of(const VectorXd& sums) const;
 };
 
-/// answers and classes: [questions][n]. For kF1 and kBalancedAccuracy. kNoAnswer counts by its
-/// chance to guess right.
+/// answers and classes: [questions][n]. For kF1 and kBalancedAccuracy. kNoAnswer counts as a random
+/// guess, by its probability to be right.
 ScoreSums class_sums(const std::vector<std::vector<int>>& answers,
                      const std::vector<std::vector<int>>& classes, int count, DecoderMetric metric,
                      const std::vector<Index>& tasks);

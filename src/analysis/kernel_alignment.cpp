@@ -14,7 +14,7 @@ KernelAlignment kernel_alignment(const MatrixXd& kernel, const VectorXd& labels)
   const VectorXd projections =
       numerics::multiply_vector(eigen.vectors, numerics::Transpose::kYes, labels).reverse();
   result.overlaps = projections.cwiseAbs() / labels.norm();
-  // Of eigenvalues that are rounding, the eigenvectors are any basis of the kernel's null space.
+  // Where eigenvalues are rounding, the eigenvectors are an arbitrary basis of the null space.
   const double rounding = static_cast<double>(kernel.rows()) *
                           std::numeric_limits<double>::epsilon() * result.eigenvalues.maxCoeff();
   result.cumulative.resize(result.overlaps.size());

@@ -14,9 +14,9 @@
 namespace headway::analysis {
 namespace {
 
-constexpr double kGradientTolerance = 1e-6;  // of a mean loss of order 1: six digits of any score
+constexpr double kGradientTolerance = 1e-6;  // the mean loss is of order 1: six digits of a score
 constexpr int kMostRounds = 5;
-constexpr int kRoundIterations = 100;  // longer is a sign of coordinates that do not fit any more
+constexpr int kRoundIterations = 100;  // with more, the coordinates no longer fit the curvature
 
 /// W^T z + b of every row.
 MatrixXd scores_of(const MatrixXd& codes, const MatrixXd& weights) {
@@ -31,7 +31,7 @@ void require_rows(const MatrixXd& codes, Index labels) {
               fmt::format("a decoder of {} codes and {} labels", codes.rows(), labels));
 }
 
-/// What is fitted: every reference outlives the fit.
+/// The problem of a fit. Every reference outlives the fit.
 struct LogisticProblem {
   const MatrixXd& codes;  ///< standardised
   const std::vector<int>& classes;
@@ -44,7 +44,7 @@ struct LogisticProblem {
 
 /// V_c = L_c^T W_c, with L_c L_c^T the block of class c of the objective's Hessian:
 ///   1/n sum_i w_i p_ic (1 - p_ic) (z_i, 1) (z_i, 1)^T + penalty.
-/// In V codes that nearly depend on each other are as good as independent ones.
+/// In V, nearly dependent columns of the codes converge as fast as independent ones.
 class Coordinates {
  public:
   /// One block for all classes, as if each had the probability 1 / C everywhere and w_i were 1.
@@ -92,12 +92,12 @@ class Coordinates {
     MatrixXd a = MatrixXd::Zero(h + 1, h + 1);
     numerics::rank_update_lower(1.0, z, numerics::Transpose::kYes, 0.0, a);
     a.diagonal().head(h).array() += problem.penalty;
-    a(h, h) += 1e-12;  // of a class that no code leaves in doubt
+    a(h, h) += 1e-12;  // for a class that is certain for all codes, whose curvature is 0
     auto factor = numerics::SpdFactor::factor(std::move(a));
     if (!factor) factor = numerics::SpdFactor::factor(MatrixXd::Identity(h + 1, h + 1));
     return *std::move(factor);
   }
-  /// Columns that have one factor go together.
+  /// Applies each factor to its columns: one factor to all, or one to each.
   template <class Apply>
   void each(Apply apply, MatrixXd& columns) const {
     const Index width = columns.cols() / static_cast<Index>(factors_.size());
@@ -136,7 +136,7 @@ class LogisticFunction final : public ceres::FirstOrderFunction {
   const Coordinates& coordinates_;
 };
 
-/// Goes on from the decoder's weights.
+/// Continues from the decoder's weights, in these coordinates.
 void minimise_for_a_round(const LogisticProblem& logistic, const Coordinates& coordinates,
                           LinearDecoder* out) {
   coordinates.from_weights(out->weights);
@@ -164,7 +164,7 @@ Standardisation::Standardisation(const MatrixXd& codes)
                  static_cast<double>(codes.rows()))
                     .cwiseSqrt()
                     .transpose()) {
-  // What is constant but for rounding must not become noise of unit size.
+  // A column that is constant but for rounding must not be scaled up to noise of unit size.
   for (Index j = 0; j < deviation.size(); ++j) {
     if (deviation(j) <= 1e-9 * std::abs(mean(j))) deviation(j) = 0.0;
     if (deviation(j) == 0.0) deviation(j) = 1.0;

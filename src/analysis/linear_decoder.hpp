@@ -4,8 +4,8 @@
 
 #include "headway/types.hpp"
 
-// Linear decoders: what can be read off a code z by a linear map. Columns of codes are standardised
-// by the mean and the deviation of the codes that a decoder is fitted to.
+// Linear decoders of a code z. Columns of codes are standardised by the mean and the deviation of
+// the codes that a decoder is fitted to.
 namespace headway::analysis {
 
 /// Mean and deviation of every column; a deviation of 0 counts as 1.
@@ -16,7 +16,7 @@ struct Standardisation {
   [[nodiscard]] MatrixXd apply(const MatrixXd& codes) const;
 };
 
-/// An answer that is none: all classes are as likely.
+/// Stands for no answer: all classes are equally likely.
 inline constexpr int kNoAnswer = -1;
 
 /// weights [H + 1, O]: of the standardised columns, and the intercepts in the last row.
@@ -29,12 +29,12 @@ struct LinearDecoder {
 
   /// Scores of every output, [n, O].
   [[nodiscard]] MatrixXd scores(const MatrixXd& codes) const;
-  /// What a regression answers, [n, O]: its scores, but no number outside the range of the targets
-  /// that it was fitted to. A code far from those, in units of their deviation, would else outweigh
-  /// all others: a code that hardly varied there has a tiny unit.
+  /// The answers of a regression, [n, O]: its scores, cut off at the range of the targets of the
+  /// fit. Otherwise a column of codes that hardly varied in the fit, and so has a tiny unit, could
+  /// outweigh all others on a new code.
   [[nodiscard]] MatrixXd values(const MatrixXd& codes) const;
-  /// The class of the highest score, [n]; kNoAnswer where all scores are alike to 1e-6, which is
-  /// what fits resolve.
+  /// The class of the highest score, [n]. kNoAnswer where all scores agree to 1e-6, the precision
+  /// of fits.
   [[nodiscard]] std::vector<int> classes(const MatrixXd& codes) const;
 };
 
@@ -60,12 +60,13 @@ double logistic_objective(const MatrixXd& codes, const std::vector<int>& classes
 
 /// Multinomial logistic regression: the minimum of logistic_objective() with balanced class
 /// weights, by L-BFGS (Ceres) from `start` ([H + 1, C]; zeros where empty). It runs in coordinates
-/// of the curvature, so that codes that nearly depend on each other do not slow it down; after 100
-/// iterations in those of each class's curvature, for classes that are nearly certain. Two classes
-/// are a C = 2 of the same: the penalty of the difference of their weights is then penalty / 2. Not
-/// converging is a value. Cost: n H^2 + H^3 once, n H C + H^2 C an iteration, of which some tens;
-/// where they are over 100, C (n H^2 + H^3) per 100. Classes are 0 ... count - 1, one per row of
-/// codes, at least two of them present (Error{kInternal}); penalty > 0.
+/// of the curvature, so that nearly dependent columns of codes do not slow it down. After 100
+/// iterations it takes the curvature of each class, which helps classes that are nearly certain.
+/// Two classes are no special case: C = 2, and the difference of their weights has the penalty
+/// penalty / 2. Not converging is a value. Cost: n H^2 + H^3 once, and n H C + H^2 C an iteration.
+/// Some tens of iterations are usual; beyond 100, add C (n H^2 + H^3) for every 100. Classes are
+/// 0 ... count - 1, one per row of codes, at least two of them present (Error{kInternal});
+/// penalty > 0.
 LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classes, int count,
                            double penalty, const MatrixXd& start = {});
 

@@ -11,7 +11,7 @@
 namespace headway::analysis {
 namespace {
 
-constexpr double kRounding = 1e-12;  // two rho this close are the same
+constexpr double kRounding = 1e-12;  // values of rho this close count as equal
 
 /// x and y without the pairs that hold a NaN.
 std::pair<std::vector<double>, std::vector<double>> defined_pairs(const std::vector<double>& x,

@@ -1,5 +1,5 @@
 # Defines headway::cuda, the fused attention kernels for NVIDIA GPUs, and sets HEADWAY_HAVE_CUDA, where nvcc is found.
-# Machine code for HEADWAY_CUDA_ARCHITECTURES, and PTX of the last of them, which the driver compiles for what came later.
+# Machine code for HEADWAY_CUDA_ARCHITECTURES, and PTX of the last of them, which the driver compiles for later GPUs.
 #
 # nvcc is called directly: CMake's own CUDA support links a test program first, which a toolkit without its libraries
 # cannot, and what ptxas says of registers and spills is kept in a file that a test reads.

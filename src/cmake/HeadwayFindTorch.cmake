@@ -1,6 +1,6 @@
-# Defines headway::torch and, where it is there, headway::onednn, and sets HEADWAY_HAVE_TRAINING.
+# Defines headway::torch and, if oneDNN is there, headway::onednn, and sets HEADWAY_HAVE_TRAINING.
 #
-# LibTorch by its headers and libraries: TorchConfig.cmake brings flags and packages of its own that no source of
+# LibTorch is found by its headers and libraries: TorchConfig.cmake brings flags and packages of its own that no source of
 # Headway needs. HEADWAY_TORCH says which one: empty, that of the system; "auto", that of an installed PyTorch; or a
 # folder with include/ and lib/ (the folder `torch` of site-packages, or what libtorch-*.zip unpacks to).
 set(HEADWAY_TRAINING AUTO CACHE STRING "Build the training engine on LibTorch: AUTO (where found), ON, OFF")

@@ -1,5 +1,5 @@
-# `make packages`: Debian packages of the components that were built. What a package's files are linked with,
-# dpkg-shlibdeps finds; what is loaded by name stands here.
+# `make packages`: Debian packages of the components that were built. dpkg-shlibdeps finds what a package's files are
+# linked with. What is loaded by name is listed here.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME headway)
 set(CPACK_PACKAGE_CONTACT "Headway contributors")

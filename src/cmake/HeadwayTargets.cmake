@@ -2,8 +2,8 @@
 # src/<name>/**/*.cpp and include/headway/<name>/*.hpp. A module of headers alone becomes an interface library.
 # The folders torch/, bpe/ and mpi/ are libraries of their own, loaded when they are needed.
 add_library(headway_options INTERFACE)
-# Threads are those of core/parallel.hpp, as many as --threads says. Eigen's own wait for each other in every product: ten
-# times as long where the processors have other work.
+# Threads are those of core/parallel.hpp, as many as --threads says. Eigen's own threads wait for each other in every
+# product, and take ten times as long on processors with other work.
 target_compile_definitions(headway_options INTERFACE EIGEN_DONT_PARALLELIZE)
 target_compile_options(headway_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
                        -Wno-unknown-pragmas -Werror=switch)  # a new enumerator is handled everywhere, or nothing builds
@@ -11,7 +11,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # False alarms on std::string: "text" + it (GCC bug 105651), a short one that is copied.
   target_compile_options(headway_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # half a gigabyte a compiler rather than a tenth of its time collecting garbage
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # half a gigabyte a compiler; else a tenth of its time is garbage collection
   target_compile_options(headway_options INTERFACE --param=ggc-min-expand=300 --param=ggc-min-heapsize=2097152)
 endif()
 if(HEADWAY_NATIVE)
@@ -22,26 +22,26 @@ if(HEADWAY_BUILD_FUZZERS)
                          -fsanitize-coverage-allowlist=${PROJECT_SOURCE_DIR}/tests/fuzz/counted_code.txt)
 endif()
 if(HEADWAY_SANITIZERS)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # checks between the instructions mislead its search, in std::regex, say
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # the sanitizers' checks cause false alarms, in std::regex for example
     target_compile_options(headway_options INTERFACE -Wno-maybe-uninitialized)
   endif()
   target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
   if(HEADWAY_SANITIZERS MATCHES "undefined" AND NOT HEADWAY_BUILD_FUZZERS)
-    # Checks of every pointer that is followed or moved are half of the time to compile. The address sanitizer reports
-    # what null ones and those out of an object lead to, and Eigen asserts alignment; fuzzers keep them.
+    # Checks of every pointer that is followed or moved are half of the time to compile. Without them the address sanitizer
+    # still reports accesses through null pointers and out of objects, and Eigen asserts alignment. Fuzzers keep the checks.
     target_compile_options(headway_options INTERFACE -fno-sanitize=null,alignment,pointer-overflow,object-size)
   endif()
 endif()
 
-# -O2 with the cost model that the vectorizer has at -O3, which the kernels of training keep: `solve`, `prune` and `latents`
-# are as fast.
+# -O2 with the cost model that the vectorizer has at -O3: `solve`, `prune` and `latents` are as fast as with -O3. The kernels
+# of training keep -O3.
 set(HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-O2>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND HEADWAY_OPTIMISATION $<$<CONFIG:Release>:-fvect-cost-model=dynamic>)
 endif()
-# Of what has no loops that count (options, records, files, verbs): half the time to compile, and the same run time, as
+# For code without loops that matter (options, records, files, verbs): half the time to compile. The run time is the same as
 # long as the modules that it calls keep their own instances of Eigen (headway_linked_first).
 set(HEADWAY_LIGHT_OPTIMISATION $<$<CONFIG:Release>:-Og>)
 if(HEADWAY_BUILD_FUZZERS)
@@ -50,12 +50,13 @@ elseif(HEADWAY_SANITIZERS)
   set(HEADWAY_LIGHT_OPTIMISATION -O0)
 endif()
 set(HEADWAY_LIGHT_MODULES study results verbs schedule io)
-# Of these the address sanitizer follows no scopes, a fifth of the time to compile: a matrix that an expression outlives
-# is found by its freed numbers. Views of texts are elsewhere.
+# In these modules the address sanitizer does not check use after scope, which saves a fifth of the time to compile. An
+# expression that outlives its matrix is still found, since the matrix frees its numbers. Other modules have the views of
+# texts.
 set(HEADWAY_MATRIX_MODULES theory posterior sampling training)
 
-# headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. Of a template
-# that two objects instantiate the linker keeps the first it meets: here the one compiled for speed.
+# headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. If two objects
+# instantiate a template, the linker keeps the first instance that it meets: here the one compiled for speed.
 function(headway_linked_first target)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_FILE:headway::\\1>")
   list(JOIN ARGN "," archives)

@@ -4,7 +4,7 @@
 set(HEADWAY_GIT_COMMIT "unknown")
 set(HEADWAY_DATE "")
 if(DEFINED ENV{SOURCE_DATE_EPOCH})
-  string(TIMESTAMP HEADWAY_DATE "%Y-%m-%d" UTC)  # which takes that variable for the time
+  string(TIMESTAMP HEADWAY_DATE "%Y-%m-%d" UTC)  # uses that variable as the time
 endif()
 find_program(git NAMES git)
 if(git)

@@ -11,7 +11,7 @@
 namespace headway {
 namespace {
 
-/// Linux names x86 processors; of others the architecture is known.
+/// Linux tells the name of an x86 processor. Of others only the architecture is known.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line) && !line.empty();) {

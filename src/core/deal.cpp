@@ -20,7 +20,7 @@ namespace headway {
 namespace {
 
 constexpr std::chrono::milliseconds kShortestNap{1}, kLongestNap{8};
-constexpr int kNapsSoFar = 16;  // that many naps have passed since something happened
+constexpr int kNapsSoFar = 16;  // a nap lasts this fraction of the time since the last event
 
 /// The first byte of a message. Ready, Done, Stopped, Failed and Agreed go to the first rank.
 enum class Message : char {
@@ -122,7 +122,7 @@ class Worker {
     std::unique_lock<std::mutex> lock(guard_);
     end_.wait_for(lock, most, [this] { return busy() && ended_; });
   }
-  /// What is to be told of the unit when it has ended.
+  /// The message about the unit, once it has ended.
   std::optional<Packet> ended() {
     if (!busy() || !ended_) return std::nullopt;
     thread_.join();
@@ -146,8 +146,8 @@ class Worker {
   std::jthread thread_;
 };
 
-/// How long to sleep between two looks at the messages: the shorter, the less time ago something
-/// happened. A rank that is bound to one core takes it from its own worker with every look.
+/// How long to sleep between two looks at the messages: shorter if something happened recently. On
+/// a rank that is bound to one core, every look takes that core from the rank's own worker.
 class Nap {
  public:
   void wake() { since_ = Clock::now(); }
@@ -212,7 +212,7 @@ class Dealer {
     }
     return std::nullopt;
   }
-  /// Those that have nothing to do get a unit, or go when none is left.
+  /// Gives a unit to every idle rank, or lets the rank quit if none is left.
   void serve() {
     if (!own_.busy()) {
       if (const std::optional<std::size_t> unit = take_next()) own_.start(*unit);

@@ -54,7 +54,7 @@ void lower_limit(int resource, rlim_t value) {
 }
 
 #ifndef HEADWAY_ADDRESS_SANITIZER
-/// What the address space of this process takes already, in bytes.
+/// Bytes of address space that this process takes already.
 rlim_t address_space() {
   rlim_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -96,7 +96,7 @@ std::string read_until_end(int pipe_end) {
   }
 }
 
-/// Of what run_to_message() made; not answered when it is cut short.
+/// Reads what run_to_message() wrote. A message that was cut short counts as no answer.
 IsolatedOutcome decode(const std::string& message) {
   IsolatedOutcome outcome;
   if (message.empty() || message.back() != '\0') return outcome;

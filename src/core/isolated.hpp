@@ -17,10 +17,11 @@ struct IsolatedOutcome {
   bool answered = false;           ///< it returned or threw
 };
 
-/// Runs `work` in a forked copy of this process, where a crash, `seconds` of processor time and 16
-/// GiB of memory beyond what this process has are the end of the copy alone. The copy has this
-/// thread alone and the default answer to every signal; `work` must not start threads. Where no
-/// process can be forked, it runs here, and its exceptions are thrown.
+/// Runs `work` in a forked copy of this process. A crash ends the copy alone, and so does using
+/// more than `seconds` of processor time, or 16 GiB of memory beyond what this process has. The
+/// copy has only this thread. Signals of crashes and requests to end have their default action in
+/// it. `work` must not start threads. Where no process can be forked, `work` runs here, and its
+/// exceptions are thrown.
 IsolatedOutcome run_in_copy(const std::function<std::vector<std::string>()>& work, int seconds);
 
 }  // namespace headway

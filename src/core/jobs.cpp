@@ -48,10 +48,11 @@ void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std:
     try {
       for (std::size_t t = 0; t < std::min(jobs, count); ++t) threads.emplace_back(work);
     } catch (const std::system_error&) {
-      // A limit on threads: those that there are do all jobs.
+      // A limit on threads was met. The threads that exist do all jobs.
     }
     none = threads.empty();
-    // Signals come again before the wait: `blocked` goes first, then the threads are joined.
+    // Signals come again before the wait: `blocked` is destroyed first, then the threads are
+    // joined.
   }
   if (none) work();
   loop.rethrow();

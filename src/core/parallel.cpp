@@ -16,8 +16,8 @@ namespace headway {
 
 namespace {
 
-// GCC's OpenMP has no instructions for the thread sanitizer, which would see no order between what
-// its threads do: in such a build they are plain ones.
+// GCC's OpenMP is not instrumented for the thread sanitizer, which therefore would not see how it
+// orders its threads. A build with the sanitizer uses plain threads instead.
 #ifdef __SANITIZE_THREAD__
 
 thread_local bool in_team = false;

@@ -24,7 +24,8 @@ fs::path own_prefix() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failure);
   Dl_info place{};
   const bool known = dladdr(reinterpret_cast<void*>(&own_prefix), &place) != 0;
-  // Of code in the program itself the name is what it was called by, which may have no folder.
+  // For code in the program itself, the name is the one that it was called by. It may lack a
+  // folder.
   const fs::path file = known ? fs::path(place.dli_fname) : program;
   if (!file.has_parent_path() || fs::equivalent(file, program, failure)) {
     return program.parent_path().parent_path();

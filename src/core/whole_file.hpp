@@ -24,7 +24,7 @@ void require_readable_file(const std::string& file_path);
 std::string final_path(const std::string& file_path);
 
 /// Puts `bytes` at `file_path`, whole or not at all: written under a temporary name in the same
-/// directory, synced, renamed. What killed processes left there under temporary names is removed.
+/// directory, synced, renamed. Temporary files that killed processes left there are removed.
 /// Errors: kCannotWrite when the file exists and `force` is false, or with the system's reason;
 /// then nothing is left behind.
 /// `tail`: more bytes, behind the others.

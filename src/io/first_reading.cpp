@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kSettledNanoseconds = 2'000'000'000;
 constexpr double kMajorVersion = 1;  // of every schema
 
-/// By what the content of a file is known without reading it; nullopt while its times may lag.
+/// Identifies the content of a file without reading it. Unknown while the file's times may lag.
 using Identity = std::array<std::int64_t, 5>;
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -53,7 +53,7 @@ std::string schema_of(const Hdf5InputFile& file) {
 
 /// The schema, then the faults: what the forked copy says.
 std::vector<std::string> read_all(const std::string& file_path, const CheckedShare& checked) {
-  if (checked.parts == 1) {  // a part of a large file is not worth reading all of it
+  if (checked.parts == 1) {  // the seal needs the whole file, too much for a share of a large one
     const std::string damage = broken_seal(file_path);
     if (!damage.empty()) bad_data("{}: {}", file_path, damage);
   }
@@ -81,7 +81,7 @@ struct Known {
   std::optional<Error> error;
 };
 
-/// `any`: what an earlier call read will do, whatever share that was.
+/// `any`: the answer of an earlier call will do, whatever share of the file that call read.
 FirstReading read_first(const std::string& file_path, const CheckedShare& checked, bool any) {
   static std::mutex mutex;
   static std::map<std::string, Known> known;

@@ -16,11 +16,11 @@ struct FirstReading {
   std::vector<std::string> faults;  ///< of a data set: all; of a result: changed texts
 };
 
-/// The HDF5 library can crash on a damaged file, or never end: so a data set is checked, and a
-/// result read, from end to end in a forked copy of this process first. What survived that may be
-/// opened here. The answer is kept for as long as the file stays the same file (device, inode, size
-/// and times); not that of a file written within the last two seconds, whose next change its times
-/// might not show.
+/// The HDF5 library can crash on a damaged file, or never end. So a forked copy of this process
+/// first checks a data set, or reads a result, from end to end. A file that passes may be opened
+/// here. The answer is kept for as long as the file stays the same file (device, inode, size and
+/// times). It is not kept for a file written within the last two seconds, since the times of such a
+/// file might not show its next change.
 /// Errors: kMissingFile when missing or unreadable; kBadData when it is not HDF5, or damaged so
 /// that it cannot be read; kInterrupted. Cost: one pass over the file, or that share of it.
 FirstReading first_reading(const std::string& file_path, const CheckedShare& checked = {});

@@ -15,7 +15,7 @@ namespace headway::model {
 namespace {
 
 constexpr Index kLargestWidth = Index{1} << 40;
-constexpr Index kLargestPaths = Index{1} << 20;  // U_1 alone would pass 8 TiB beyond
+constexpr Index kLargestPaths = Index{1} << 20;  // with more, U_1 alone would take over 8 TiB
 
 [[noreturn]] void bad(const std::string& message) { throw Error(ErrorKind::kBadStudy, message); }
 

@@ -9,8 +9,8 @@
 
 namespace headway::model {
 
-/// A logit ties with its query's largest one, l, under hardmax when it is below it by at most this
-/// fraction of |l|: equal logits come out of a matrix product with different rounding.
+/// Under hardmax a logit ties with its query's largest one, l, if it is at most this fraction of
+/// |l| below l. Equal logits may come out of a matrix product with different rounding.
 inline constexpr double kHardmaxTie = 1e-12;
 
 /// Turns logits into attention, in place: each column holds one query's logits over its keys.

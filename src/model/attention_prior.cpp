@@ -2,18 +2,27 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "headway/error.hpp"
 #include "headway/model/learned_attention.hpp"
+#include "model/attention.hpp"
 
 namespace headway::model {
 namespace {
 
 [[noreturn]] void bad(const std::string& key, const std::string& message) {
   throw Error(ErrorKind::kBadStudy, "model.attention_prior." + key + " = " + message);
+}
+
+/// M of the logits x_s^T M x_t of a given head.
+MatrixXd logit_matrix(const LayerHeads& layer, std::size_t head) {
+  if (!layer.weights.empty()) return layer.weights[head];
+  const MatrixXd& query = layer.query[head];
+  return query.transpose() * layer.key[head] / std::sqrt(static_cast<double>(query.rows()));
 }
 
 }  // namespace
@@ -126,6 +135,36 @@ MatrixXd AttentionCoordinates::weights(const Eigen::Ref<const VectorXd>& z, std:
   const ConstMap q(z.data() + at, prior_.dims, features_);
   const ConstMap k(z.data() + at + q.size(), prior_.dims, features_);
   return deviation / std::sqrt(static_cast<double>(prior_.dims)) * q.transpose() * k;
+}
+
+VectorXd AttentionCoordinates::of_heads(const std::vector<LayerHeads>& given) const {
+  if (given.size() != prior_.heads.size()) {
+    throw Error(ErrorKind::kBadData, fmt::format("attention of {} layers is given, not of {}",
+                                                 given.size(), prior_.heads.size()));
+  }
+  VectorXd z = VectorXd::Zero(dimension_);
+  for (std::size_t l = 0; l < given.size(); ++l) {
+    validate_layer(given[l], static_cast<int>(l) + 1, prior_.heads[l], features_);
+    for (int h = 0; h < prior_.heads[l]; ++h) {
+      const Index at = offset(l, h);
+      if (at < 0) continue;
+      // The products of z with the tokens that give these logits.
+      const MatrixXd m = logit_matrix(given[l], static_cast<std::size_t>(h)) / logit_scale();
+      if (prior_.form == AttentionPriorForm::kMatrix) {
+        z.segment(at, m.size()) = m.reshaped();
+        continue;
+      }
+      // Of all Q and K with this product, these have the smallest norm.
+      const Eigen::BDCSVD<MatrixXd> svd(m, Eigen::ComputeThinU | Eigen::ComputeThinV);
+      const Index g = prior_.dims;
+      const VectorXd root = svd.singularValues().head(g).cwiseSqrt();
+      const MatrixXd q = root.asDiagonal() * svd.matrixU().leftCols(g).transpose();
+      const MatrixXd k = root.asDiagonal() * svd.matrixV().leftCols(g).transpose();
+      z.segment(at, q.size()) = q.reshaped();
+      z.segment(at + q.size(), k.size()) = k.reshaped();
+    }
+  }
+  return z;
 }
 
 VectorXd AttentionCoordinates::permuted(const Eigen::Ref<const VectorXd>& z, std::size_t layer,

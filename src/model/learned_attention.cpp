@@ -21,7 +21,7 @@ using numerics::MatrixRef;
 using numerics::Transpose;
 
 constexpr Index kLearnedBlockTokens =
-    512;  // enough columns for an efficient product, few for a cache
+    512;  // enough columns for an efficient product, few enough for the cache
 
 // Softmax of every column, in place.
 void softmax_columns(Map a) {
@@ -41,7 +41,7 @@ void softmax_columns(Map a) {
 
 LearnedAttention::Workspace::Workspace() : parts_(std::make_unique<Parts>()) {}
 LearnedAttention::Workspace::~Workspace() = default;
-// A copy begins without the passes: they would be made again anyway.
+// A copy begins without the passes, because they are computed again anyway.
 LearnedAttention::Workspace::Workspace(const Workspace& /*other*/) : Workspace() {}
 
 LearnedAttention::~LearnedAttention() = default;

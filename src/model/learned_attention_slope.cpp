@@ -10,8 +10,8 @@ namespace {
 
 using numerics::MatrixRef;
 
-// Gradients are summed within this many groups of blocks, then over the groups: a fixed order, and
-// at most so many copies of the gradient.
+// Gradients are summed within this many groups of blocks, then over the groups. So the order is
+// fixed, and there are at most this many copies of the gradient.
 constexpr std::size_t kGradientGroups = 16;
 
 // The slope over the attention becomes that over the logits, in place: column by column

@@ -23,7 +23,7 @@ using numerics::Transpose;
 
 constexpr Index kBlockTokens = 2048;             // enough columns for an efficient product
 constexpr double kBlockAttentionBytes = 0x1p25;  // 32 MiB
-constexpr double kLargestResultBytes = 0x1p42;   // 4 TiB: a size that was not meant
+constexpr double kLargestResultBytes = 0x1p42;   // 4 TiB: more must be a mistake
 
 // The query rows of a layer that the paths above it use, and the weights of those rows.
 struct PathWeights {
@@ -37,7 +37,7 @@ struct PathWeights {
   [[nodiscard]] Index paths() const { return weights.front().cols(); }
 };
 
-// r: what the readout takes of the last layer's queries.
+// r: the queries of the last layer that the readout takes, and their weights.
 PathWeights readout_weights(const TokenBlock& block, Readout readout) {
   PathWeights top;
   if (readout == Readout::kMean) {
@@ -68,7 +68,7 @@ PathWeights empty_weights_below(const TokenBlock& block, const PathWeights& abov
   return below;
 }
 
-// Eq. 7, one layer more: w_(h, rest)[t] = sum_s w_rest[s] Omega^h[s, t]: `attention` is [key,
+// One more layer of eq. 7: w_(h, rest)[t] = sum_s w_rest[s] Omega^h[s, t]. `attention` is [key,
 // query].
 void extend_paths(const ConstMatrixRef& attention, int head, Index b, const PathWeights& above,
                   PathWeights* below) {

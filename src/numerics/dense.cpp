@@ -24,7 +24,7 @@ void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const 
              double* work, const int* lwork, int* iwork, const int* liwork, int* info);
 void dsteqr_(const char* compz, const int* n, double* d, double* e, double* z, const int* ldz,
              double* work, int* info);
-// OpenBLAS's own, in no header.
+// Functions of OpenBLAS that no header declares.
 void* blas_memory_alloc(int position);
 void blas_memory_free(void* buffer);
 // NOLINTEND(readability-identifier-naming)
@@ -33,7 +33,7 @@ void blas_memory_free(void* buffer);
 namespace headway::numerics {
 namespace {
 
-// OpenBLAS maps a buffer for each thread that calls it, and tries for ever where it gets none.
+// OpenBLAS maps a buffer for each thread that calls it. If that fails, it tries again for ever.
 constexpr std::size_t kBlasBuffer = std::size_t{160} << 20U;  // bytes of address space, at most
 constexpr int kMostBlasBuffers = 64;  // it has room for twice the threads that it was built for
 
@@ -266,7 +266,7 @@ void use_single_threaded_blas() {
         ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (probe == MAP_FAILED) throw std::bad_alloc();
     ::munmap(probe, wanted);
-    // Taken now and given back, they stay OpenBLAS's: no thread asks for one when there is none.
+    // OpenBLAS keeps buffers that are given back. So later threads find one, and map none.
     std::vector<void*> buffers;
     for (int t = 0; t < threads; ++t) buffers.push_back(blas_memory_alloc(0));
     for (void* const buffer : buffers) blas_memory_free(buffer);

@@ -41,7 +41,7 @@ HEADWAY_INLINE void block_product(const std::int32_t* a, Index columns, const do
   std::memcpy(sum, s, sizeof s);
 }
 
-// The 8 numbers sums[8 j ...] add up to (A^T y)_j: += one block.
+// Adds the contribution of one block. The 8 numbers sums[8 j ...] add up to (A^T y)_j.
 HEADWAY_INLINE void add_transposed_product(const std::int32_t* a, Index columns, const double* y,
                                            double* sums) {
   Doubles w[kVectors];

@@ -9,9 +9,9 @@
 namespace headway::numerics {
 namespace {
 
-constexpr double kTileFlops = 3e7;   // from which on a tile outweighs handing it to a thread
+constexpr double kTileFlops = 3e7;   // a smaller tile costs less than handing it to a thread
 constexpr Index kMostTiles = 16;     // along one dimension
-constexpr Index kSmallestEdge = 96;  // of a tile: below, packing outweighs the product
+constexpr Index kSmallestEdge = 96;  // of a tile: below, packing costs more than the product
 constexpr Index kSmallSymmetric = 3 * kSmallestEdge;  // cut along the sum too
 constexpr Index kSumParts = 8;
 
@@ -34,8 +34,8 @@ class Cut {
   Index count_;
 };
 
-/// Of the factor op(A): `count` of the rows and `sum_count` of the columns that the product sums
-/// over.
+/// A block of the factor op(A): `count` of its rows, and `sum_count` of the columns that the
+/// product sums over.
 template <class Const>
 Const part(const Const& a, Transpose t, Index first, Index count, Index sum_first,
            Index sum_count) {

@@ -18,8 +18,8 @@ double degrees(Index width, Index i) { return static_cast<double>(width - i); }
 
 /// log density of x where sqrt(k) exp(x / sqrt(2k)) ~ chi_k.
 double log_chi_density(double k, double x, double& derivative) {
-  // chi_k (eqs. 37 and 38): log f(b) = (k-1) log b - b^2/2 - (k/2-1) log 2 - lgamma(k/2); db/dx = b
-  // / sqrt(2k).
+  // chi_k (eqs. 37 and 38): log f(b) = (k-1) log b - b^2/2 - (k/2-1) log 2 - lgamma(k/2), and
+  // db/dx = b / sqrt(2k).
   const double scaled = x / std::sqrt(2.0 * k);
   const double square = k * std::exp(2.0 * scaled);  // b^2
   derivative = (k - square) / std::sqrt(2.0 * k);

@@ -48,7 +48,7 @@ std::optional<Proposal> fit(const MatrixXd& draws) {
   return proposal;
 }
 
-/// Relative variance of the mean of `values` per independent draw, with `effective` draws.
+/// Relative variance of the mean of `values`, which are worth `effective` independent draws.
 double relative_variance(const VectorXd& values, double effective) {
   const double mean = values.mean();
   return (values.array() - mean).square().mean() / (mean * mean) / effective;

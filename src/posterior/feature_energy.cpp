@@ -9,7 +9,7 @@ namespace {
 using numerics::Transpose;
 using ConstMap = Eigen::Map<const MatrixXd>;
 
-constexpr double kFeatureAdvantage = 0.7;  // D / (P C) from which D x D matrices are no gain
+constexpr double kFeatureAdvantage = 0.7;  // from this D / (P C) on D x D matrices are no gain
 
 // Rows (pi, c) of a factor for one output: p x r.
 MatrixXd rows_of_output(const MatrixXd& factor, Index output, Index outputs) {
@@ -17,7 +17,8 @@ MatrixXd rows_of_output(const MatrixXd& factor, Index output, Index outputs) {
   return factor(Eigen::seqN(output, paths, outputs), Eigen::all);
 }
 
-// Y of these features. The columns of a path's block, one below the other, are one column of P N_0.
+// Y of these features. In memory the block of a path is one column of length P N_0, so one product
+// mixes all paths.
 MatrixXd mix(const MatrixXd& features, const MatrixXd& factor, Index outputs) {
   const Index paths = factor.rows() / outputs;
   const Index examples = features.rows();

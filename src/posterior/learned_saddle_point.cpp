@@ -41,7 +41,7 @@ class Objective {
             setting.architecture.variance(0) /
             static_cast<double>(setting.attention.features() * setting.attention.paths()))) {}
 
-  /// From U near the minimum, or from the Gaussian process. The value is infinite where there is
+  /// Solves for U from `near`, or from the Gaussian process. The value is infinite where there is
   /// no minimum.
   Evaluation evaluate(const VectorXd& z, const theory::OrderParameters* near) {
     Evaluation e;
@@ -77,7 +77,7 @@ class Objective {
   }
 
  private:
-  /// Asks whether to stop, and tells nothing.
+  /// Passes on interruptions, but no progress or messages.
   class Quiet final : public Observer {
    public:
     explicit Quiet(const Observer& whole) : whole_(whole) {}
@@ -132,7 +132,7 @@ std::optional<Evaluation> search(Objective& objective, const Evaluation& at,
                                  const VectorXd& direction) {
   const double slope = direction.dot(at.gradient);
   if (!(slope < 0.0)) return std::nullopt;
-  // No first step is longer than the prior is wide.
+  // The first step is at most as long as a typical z under the prior.
   double step = std::min(1.0, std::sqrt(static_cast<double>(at.z.size())) / direction.norm());
   for (int i = 0; i < kMostHalvings; ++i, step *= 0.5) {
     Evaluation next = objective.evaluate(at.z + step * direction, &at.of.order_parameters);
@@ -142,7 +142,7 @@ std::optional<Evaluation> search(Objective& objective, const Evaluation& at,
   return std::nullopt;
 }
 
-/// What does not change when heads are exchanged.
+/// Numbers that do not change when heads are exchanged.
 VectorXd shape_of(const LearnedMinimum& m) {
   std::vector<double> numbers = {m.attention.largest};
   if (std::isfinite(m.attention.entropy)) numbers.push_back(m.attention.entropy);
@@ -201,7 +201,7 @@ LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorX
     }
     std::optional<Evaluation> next = search(objective, at, directions.downhill(at.gradient));
     if (!next) {
-      if (!fresh) {  // once more, without what was learnt
+      if (!fresh) {  // try once more along the gradient, without the history
         directions.forget();
         fresh = true;
         continue;

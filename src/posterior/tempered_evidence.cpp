@@ -11,9 +11,9 @@ namespace {
 constexpr Index kBlocks = 10;  // of a chain's draws, for the jackknife
 constexpr int kBridgeIterations = 200;
 
-// log Z(beta + h) / Z(beta) from as many draws at beta ("cold": at beta + h): the root r of
-//   mean over cold of 1 / (1 + w / r) = mean over hot of 1 / (1 + r / w),   w = exp(h l),
-// which is eq. 47 for equal numbers of draws.
+// log Z(beta + h) / Z(beta) from equal numbers of draws at beta ("hot") and at beta + h ("cold").
+// The ratio is the root r of eq. 47, which then is
+//   mean over cold of 1 / (1 + w / r) = mean over hot of 1 / (1 + r / w),   w = exp(h l).
 double bridge(const VectorXd& cold, const VectorXd& hot, double h) {
   double log_ratio = 0.5 * h * (cold.mean() + hot.mean());
   for (int i = 0; i < kBridgeIterations; ++i) {
@@ -33,7 +33,7 @@ double bridge(const VectorXd& cold, const VectorXd& hot, double h) {
 struct Estimate {
   double bridge = 0.0;
   double integral = 0.0;
-  double third_order = 0.0;  // what third cumulants change in the integral
+  double third_order = 0.0;  // the change of the integral by third cumulants
 };
 
 Estimate estimate(const std::vector<double>& beta, const MatrixXd& l) {

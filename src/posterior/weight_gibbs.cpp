@@ -109,8 +109,8 @@ MatrixXd WeightGibbs::gram(int l) const {
   return k;
 }
 
-// Eq. 49, one output. With U_{l+1} = R R^T: scale^2 sum_h sum_k M_hk M_hk^T, M_hk = sum_g R[g, k]
-// A_{hg}.
+// Eq. 49 for one output. With U_{l+1} = R R^T it is scale^2 sum_h sum_k M_hk M_hk^T, where
+// M_hk = sum_g R[g, k] A_{hg}.
 void WeightGibbs::add_mixed_gram(int l, MatrixXd& k) const {
   const MatrixXd& effective = effective_[l + 1];
   const MatrixXd root = numerics::symmetric_square_root(effective * effective.transpose());
@@ -142,7 +142,7 @@ MatrixXd WeightGibbs::pair_gram(int l) const {
   return pairs;
 }
 
-// sum_{g,g'} U_{l+1}[(g,c), (g',c')] G[g, g'] onto the blocks c >= c'.
+// Adds sum_{g,g'} U_{l+1}[(g,c), (g',c')] G[g, g'] to the blocks c >= c' of k.
 void WeightGibbs::add_pairs(int l, const MatrixXd& pairs, MatrixXd& k) const {
   const MatrixXd u = effective_[l + 1] * effective_[l + 1].transpose();
   const Index examples = kernels_->examples();

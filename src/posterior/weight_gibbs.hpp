@@ -10,12 +10,12 @@
 
 namespace headway::posterior {
 
-/// The block draws of WeightPosterior::sweep with their workspace, on labels that the caller gives.
+/// The block draws of WeightPosterior::sweep with their workspace. The caller gives the labels.
 ///
 /// Activations: A_1[pi] = X_pi Z_0^T and A_{l+1}[g] = scale_l sum_h A_l[(h, g)] Z_l^{hT}, P x
-/// N_{l+1} for each rest g = (h_{l+1}, ..., h_L) of paths; X itself is A_0. Then for every block
-/// f_c = sum_g A_{l+1}[g] E_{l+1}[(g, c)]^T. They are kept transposed, N_{l+1} x (p_{l+1} P) with
-/// columns g P + mu: the product that makes them then runs a third faster.
+/// N_{l+1} for each rest g = (h_{l+1}, ..., h_L) of paths; X itself is A_0. For every block
+/// f_c = sum_g A_{l+1}[g] E_{l+1}[(g, c)]^T. Activations are kept transposed, N_{l+1} x (p_{l+1} P)
+/// with columns g P + mu, because the product that makes them is then a third faster.
 class WeightGibbs {
  public:
   WeightGibbs(std::shared_ptr<const WeightNetwork> network,
@@ -24,8 +24,8 @@ class WeightGibbs {
   /// Replaces all blocks in turn; returns the log density. `labels` is P x C.
   double sweep(const MatrixXd& labels, Rng& rng, Eigen::Ref<VectorXd> position);
 
-  /// Gets ready to draw block `block`, and after it those above in order: the effective weights
-  /// above block 0, the activations below `block`.
+  /// Computes what draws of block `block`, and then of those above it in order, need: the effective
+  /// weights above block 0, and the activations below `block`.
   void prepare(const Eigen::Ref<const VectorXd>& position, int block);
   /// Replaces block l (0: V_0; l: all heads of V_l; L+1: a) by a draw given the others. Uses the
   /// stream for the block's v', head after head and column by column, then for eps (P x C). Returns
@@ -45,7 +45,7 @@ class WeightGibbs {
   void add_pairs(int l, const MatrixXd& pairs, MatrixXd& k) const;
   /// Phi Phi^T + T I, factorised.
   [[nodiscard]] numerics::SpdFactor factor(MatrixXd gram, int l) const;
-  /// Z_l from its prior, and A_{l+1} from it.
+  /// Draws Z_l from its prior, and computes A_{l+1} from it.
   void draw_prior(int l, Rng& rng, Eigen::Ref<VectorXd> position);
   /// (Phi Phi^T + T I)^{-1} (y - f - eps), P x C; `residual` = y - f.
   [[nodiscard]] MatrixXd dual(const numerics::SpdFactor& system, MatrixXd residual, Rng& rng) const;

@@ -12,8 +12,8 @@ using numerics::Transpose;
 namespace {
 
 // A few rows times a large matrix, bound by reading the matrix. A matrix product would spend its
-// time on packing it; so for few rows one vector product a row, on groups of columns that stay in
-// the cache.
+// time on packing the matrix. So up to kFew rows are vector products, row by row, on groups of
+// columns that stay in the cache.
 void multiply_few_rows(double alpha, const MatrixXd& few, const Eigen::Map<const MatrixXd>& large,
                        numerics::MatrixRef out) {
   constexpr Index kFew = 4;

@@ -7,12 +7,11 @@
 
 namespace headway::posterior {
 
-/// Where the weights lie in a position of WeightPosterior, and what the network makes of them.
+/// Where the weights lie in a position of WeightPosterior, and the network's outputs from them.
 ///
-/// Blocks l = 0..L+1: Z_0 (one "head"), Z_l^h, Z_a; with N_0 features as the width of block 0 and
-///   scale_0 = 1, scale_l = s_l / sqrt(N_l),
-/// everything that is known from above is one product a layer (effective weights, rows (h_l, ...,
-/// h_L, c)):
+/// Blocks l = 0..L+1 are Z_0 (one "head"), Z_l^h and Z_a. Block 0 has width N_0, and
+///   scale_0 = 1, scale_l = s_l / sqrt(N_l).
+/// Effective weights, with rows (h_l, ..., h_L, c), take one product a layer:
 ///   E_{L+1} = scale_{L+1} Z_a,   E_l[(h, .)] = scale_l E_{l+1} Z_l^h,   l = L..0,
 /// so that U_l = E_l E_l^T (l >= 1) and f_c = sum_pi X_pi E_0[(pi, c)]^T. E_l is 1 / sqrt(N_l)
 /// times that of eq. 11.

@@ -43,7 +43,7 @@ void check_data(const model::Architecture& architecture, double temperature,
   }
 }
 
-// The block as a network has it, s_l Z_l^h.
+// The weights of the network in a block: s_l Z_l^h.
 MatrixXd scaled(const WeightNetwork& network, const Eigen::Ref<const VectorXd>& position, int l,
                 Index h) {
   return network.deviation(l) * network.weights(position, l, h);

@@ -27,7 +27,7 @@ std::string compiler_name() {
 #endif
 }
 
-/// What the GPU was, where the networks of this study are on one; else "".
+/// The GPU that the networks of this study run on; "" if there is none.
 std::string gpu_of(const Study& study) {
   const bool training = description_of(study.task.kind()).side == Side::kTraining;
   if (!training || study.train.run.device == training::Device::kCpu) return "";

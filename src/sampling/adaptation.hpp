@@ -6,10 +6,10 @@
 
 namespace headway::sampling {
 
-/// Which warm-up transitions (counted from 0) feed the mass matrix and after which of them it is
-/// replaced. Stan's scheme: 75 to find the typical set, windows of 25, 50, 100, ..., and 50 for the
-/// last step size; a shorter warm-up gets 15 % / 75 % / 10 %, and below 20 transitions only the
-/// step size is adapted.
+/// Which warm-up transitions (counted from 0) feed the mass matrix, and after which of them it is
+/// replaced. This is Stan's scheme: 75 to find the typical set, windows of 25, 50, 100, ..., and 50
+/// for the last step size. A shorter warm-up is split 15 % / 75 % / 10 %. Below 20 transitions only
+/// the step size is adapted.
 struct WarmupSchedule {
   int first = 0;  ///< positions after transitions first <= t < last are collected
   int last = 0;

@@ -233,7 +233,7 @@ void Chain::add_information_here() {
   try {
     add_information(state_.window, target_->information(point_.position));
   } catch (const std::domain_error&) {
-    return;  // none here: the window's other positions serve
+    return;  // not defined here: the window's other positions must do
   }
 }
 
@@ -251,7 +251,7 @@ void Chain::close_window() {
   set_metric_from_window();
   reset(state_.window, target_->dimension(), is_full_matrix(options_.metric));
   const std::int64_t evaluations = hamiltonian_.evaluations();
-  // Only a better first guess for dual averaging: without one it goes on from the step size it had.
+  // This is only a first guess for dual averaging. Without one it continues from its step size.
   const double guess = find_step_size(hamiltonian_, point_, state_.step_size, rng_);
   if (guess > 0.0 && std::isfinite(guess)) state_.step_size = guess;
   state_.evaluations += hamiltonian_.evaluations() - evaluations;

@@ -31,7 +31,8 @@ class Chain {
 
   /// Finds the starting position and the first step size. Throws Error kBadStudy when it cannot.
   void start();
-  /// One transition with its adaptation. False when stopped: nothing has changed then.
+  /// One transition with its adaptation. False when stopped: the next call then makes the same
+  /// transition. With replica exchange, exchanges and hotter replicas may be done already.
   bool step();
   [[nodiscard]] bool started() const { return state_.started; }
   [[nodiscard]] bool finished() const { return state_.iteration >= transitions_of(options_); }
@@ -39,13 +40,13 @@ class Chain {
   void replay();
   void save();
 
-  // For replica exchange, of a TemperedTarget.
-  /// The inverse temperature of the target from now on. Call move_to() after it, if started.
+  // For replica exchange; the target must be a TemperedTarget.
+  /// Sets the inverse temperature of the target. If the chain has started, call move_to() next.
   void temper(double beta);
   [[nodiscard]] const VectorXd& position() const { return point_.position; }
-  /// Of the target at the position.
+  /// The target's log likelihood at the position.
   [[nodiscard]] double log_likelihood();
-  /// Stands at another position, with density and gradient there.
+  /// Moves to another position, and computes density and gradient there.
   void move_to(const VectorXd& position);
 
  private:
@@ -66,7 +67,7 @@ class Chain {
   DrawRecorder* recorder_;
   std::unique_ptr<Target> target_;
   WarmupSchedule schedule_;
-  std::vector<int> probes_;  // kInformation: after which transitions it is taken
+  std::vector<int> probes_;  // kInformation: transitions after which the information is taken
   Metric metric_;
   Hamiltonian hamiltonian_;
   Rng rng_;

@@ -33,7 +33,7 @@ Index metric_columns(const SamplerOptions& options, Index dimension) {
   return is_full_matrix(options.metric) ? dimension : 1;
 }
 
-// The hotter replicas of a chain. They may be one kept draw ahead of it, within a round.
+// Checks the hotter replicas of a chain. Within a round they may be one kept draw ahead of it.
 void require_ladder(const ChainState& state, const SamplerOptions& options, Index d,
                     std::int64_t kept) {
   const auto replicas = static_cast<std::int64_t>(options.replicas);

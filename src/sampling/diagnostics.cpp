@@ -20,8 +20,8 @@ using numerics::quantile_of_sorted;
 
 using Draws = Eigen::Ref<const MatrixXd>;
 constexpr Index kFewestDraws = 4;
-// Boost would compute in long double and lose several times in speed for digits that ranks do not
-// have.
+// By default Boost computes in long double. That is several times slower, and ranks do not have so
+// many digits.
 using DoublePolicy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 
 bool is_usable(const Draws& draws) {
@@ -29,7 +29,7 @@ bool is_usable(const Draws& draws) {
 }
 
 bool is_constant(const Draws& draws) {
-  // The range at which the spread is rounding of the values themselves, not variation.
+  // Below this range the spread is rounding of the values themselves, and no variation.
   const double low = draws.minCoeff();
   const double high = draws.maxCoeff();
   return high - low <=

@@ -13,7 +13,7 @@ namespace {
 // Rounds of the warm-up after which inverse temperatures are chosen anew, up to this share of it.
 constexpr std::int64_t kFirstChoice = 25;
 constexpr double kChoosingShare = 0.6;
-// Even neighbours that never reject keep some distance.
+// Rejection that is counted at least, so that neighbours which never reject keep some distance.
 constexpr double kSmallestRejection = 0.02;
 
 bool chooses_after(std::int64_t round, int warmup) {

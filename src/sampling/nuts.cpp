@@ -57,7 +57,7 @@ bool Nuts::goes_on(const Subtree& first, const Subtree& second) {
                      second.momentum_sum + first.end_momentum);
 }
 
-// The second halves of all levels up to `depth`.
+// Makes room for the second halves of all levels up to `depth`.
 void Nuts::reserve_depth(int depth) {
   while (static_cast<int>(scratch_.size()) < depth) scratch_.emplace_back();
 }

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kProgressPeriod{100};
 
-// The one place where chains on several threads meet the observer, which is called from one thread
-// at a time.
+// Passes messages between chains on several threads and the observer, which is called from one
+// thread at a time.
 class Desk : public StopSignal {
  public:
   Desk(Observer* observer, std::int64_t done, std::int64_t total)
@@ -166,7 +166,7 @@ SamplingResult sample(const Target& target, const SamplerOptions& options,
   require_information(target, options);
   SamplingResult result;
   result.names = target.coordinate_names();
-  // A large target may have no names: draws that are kept get numbers.
+  // A large target may have no names. Its kept draws get numbered names.
   if (result.names.empty() && options.keep_draws) result.names = target.Target::coordinate_names();
   result.state = first_state(target, options, hooks.resume);
   const bool complete = run_chains(target, options, hooks, result.state);

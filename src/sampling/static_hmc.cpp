@@ -38,7 +38,8 @@ bool StaticHmc::move(PhasePoint& state, double step_size, Rng& rng, TransitionSt
     if (stop_ != nullptr && stop_->stop_requested()) return false;
     hamiltonian_.leapfrog(trial_, step);
     ++done.evaluations;
-    // A trajectory that meets a point of no density is refused as a whole, as its reverse would be.
+    // A trajectory that meets a point without density is refused as a whole. So would its reverse
+    // be, which keeps the transition reversible.
     if (!std::isfinite(trial_.log_density)) break;
   }
   const double energy = hamiltonian_.energy(trial_);

@@ -5,10 +5,9 @@
 namespace headway::sampling {
 
 /// Hamiltonian Monte Carlo with a fixed integration time: round(time / step) leapfrog steps, then
-/// accept with probability min(1, exp(H_0 - H)). The step size may be jittered. Three samplers are
-/// special cases:
-///   static HMC;  MALA = one leapfrog step, which is q + (e^2/2) M^-1 grad + e M^-1/2 z with its
-///   Metropolis correction;  unadjusted Langevin = the same without the correction.
+/// accept with probability min(1, exp(H_0 - H)). The step size may be jittered. Two samplers are
+/// special cases. MALA takes one leapfrog step, q + (e^2/2) M^-1 grad + e M^-1/2 z, with its
+/// Metropolis correction. Unadjusted Langevin does the same without the correction.
 class StaticHmc : public Transition {
  public:
   /// References must outlive the sampler; `stop` may be null.
@@ -16,12 +15,12 @@ class StaticHmc : public Transition {
             StopSignal* stop);
   bool move(PhasePoint& state, double step_size, Rng& rng, TransitionStatistics& done) override;
 
-  /// Langevin: drops the Metropolis correction from now on. A move to a point of no density is
-  /// still refused.
+  /// False: drops the Metropolis correction from now on, for Langevin. A move to a point without
+  /// density is still refused.
   void set_corrected(bool corrected) { corrected_ = corrected; }
 
  protected:
-  /// The Metropolis decision; tests replace it by a wrong one to show that it would be noticed.
+  /// The Metropolis decision. Tests replace it by a wrong one, to show that they notice it.
   virtual bool accept(double log_ratio, Rng& rng);
 
  private:

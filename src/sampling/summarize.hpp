@@ -4,8 +4,8 @@
 
 namespace headway::sampling {
 
-/// Numbers and warnings of a run whose chains have ended; `complete` when every draw was made.
-/// Leaves seconds and threads.
+/// Numbers and warnings of a run whose chains have ended. `complete`: every draw was made. Does not
+/// set seconds and threads.
 SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options,
                           bool complete);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostCommands = 10;  // in a message
 
-/// What asks for a part: of the program, and of a call in Python.
+/// How a command asks for a part: as an option of the program, or in a call in Python.
 const std::regex& shard_option() {
   static const std::regex pattern(R"( --shard[ =]\d+/\d+|, shard=\(\d+, \d+\))");
   return pattern;

@@ -22,7 +22,7 @@ class UnitObserver final : public Observer {
   void warning(std::string_view text) override { warnings_.emplace_back(text); }
   [[nodiscard]] bool interrupted() const override { return stop_ && stop_(); }
 
-  /// From now on for a unit.
+  /// Begins to observe a unit.
   void begin(std::function<bool()> stop) { stop_ = std::move(stop); }
   [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 

@@ -11,10 +11,10 @@
 namespace headway {
 namespace {
 
-/// What learning starts from: file, how many of its bytes train, vocabulary.
+/// What a tokenizer is learned from: file, bytes of its training part, vocabulary.
 using TokenizerKey = std::tuple<std::string, std::size_t, Index>;
 
-/// The texts of a grid: what one run has read and learned, the next need not.
+/// The texts of a grid. What one run has read and learned, the next ones use again.
 class TextTasks {
  public:
   TrainTask make(const Study& study, const TaskFiles& files) {
@@ -79,7 +79,7 @@ class TextTasks {
   std::shared_ptr<const tasks::TokenizedText> tokens_;
 };
 
-/// Of the images, and of everything else that the examples depend on.
+/// Hash of the images, and of everything else that the examples depend on.
 std::string content_hash(const training::OneShotExamples& examples) {
   Sha256 hash;
   hash.update(examples.images->content_hash());

@@ -88,8 +88,8 @@ void drop_axis(OptionValue::Table& table, const std::string& prefix, const std::
   });
 }
 
-/// Takes out of [sweep] what was set by hand: the axis of `key`, and those of what the table `set`
-/// has below it.
+/// Takes the axes that were set by hand out of [sweep]: that of `key` and, if `set` is a table,
+/// those of its keys.
 void drop_axes(OptionValue& root, const std::string& key, const OptionValue& set) {
   std::vector<std::string> keys = {key};
   if (const auto* table = set.get<OptionValue::Table>()) {
@@ -126,7 +126,7 @@ void change_text(OptionValue& value, const PathChange& change) {
   if (text != nullptr && !text->empty()) *text = change(*text);
 }
 
-/// Is it a path for any kind of task? Which kind it is, is read later.
+/// Whether the key is a path for any kind of task. The kind of this task is read later.
 bool is_path(const std::string& key) {
   return std::any_of(task_kinds().begin(), task_kinds().end(), [&](const TaskDescription& kind) {
     return std::find(kind.paths.begin(), kind.paths.end(), key) != kind.paths.end();
@@ -161,7 +161,7 @@ void change_dotted(const std::string& key, OptionValue& value, const PathChange&
   if (key.starts_with(kTask)) change_key(key.substr(kTask.size()), value, change);
 }
 
-/// Puts `change` of it in place of every path that a tree of sections names.
+/// Replaces every path in a tree of sections by `change` of it.
 void change_paths(OptionValue& root, const PathChange& change) {
   for (OptionEntry& entry : *root.get<OptionValue::Table>()) {
     if (entry.key == "task") change_task(entry.value, change);

@@ -10,15 +10,14 @@
 /// Private to study: what --set changes in a tree of sections, and the paths of files in it.
 namespace headway {
 
-/// Makes the paths of [task] and of its axes absolute, those of the text from `directory` ("" = the
-/// working directory), those of the overlays from the working directory; puts in what the overlays
+/// Makes the paths of [task] and of its axes absolute: those of the text from `directory` ("" = the
+/// working directory), those of the overlays from the working directory. Puts in what the overlays
 /// set, and takes out what they make idle. Returns the keys that they set. Errors: as resolve().
 std::vector<std::string> apply_overlays(OptionValue& root, const std::vector<std::string>& overlays,
                                         const std::string& directory);
 
-/// Puts `change` of it in place of every path that an axis of [sweep] sets
-/// (TaskDescription::paths). Values of a wrong type, and empty ones, stay: who reads the key
-/// refuses them.
+/// Replaces every path that an axis of [sweep] sets (TaskDescription::paths) by `change` of it.
+/// Values of a wrong type, and empty ones, stay. The reader of the key refuses them.
 using PathChange = std::function<std::string(const std::string&)>;
 void change_paths(SweepAxis& axis, const PathChange& change);
 

@@ -21,7 +21,7 @@ void forget_files(Study& study) {
       set.labels.clear();
     }
   }
-  // Their order in the sweep is what is left of them: numbers, given key by key.
+  // Files of a sweep become numbers, counted axis by axis in the order of the keys.
   std::vector<SweepAxis*> axes;
   for (SweepAxis& axis : study.sweep) axes.push_back(&axis);
   std::sort(axes.begin(), axes.end(), [](auto* a, auto* b) { return a->key < b->key; });
@@ -41,7 +41,7 @@ std::string hash_without(const Study& study, const std::vector<std::string>& lef
 }  // namespace
 
 std::string study_hash(const Study& study) {
-  // Sections that are younger than stored results count where they differ from their defaults.
+  // Sections that are younger than stored results count only if they differ from their defaults.
   Study defaults;
   defaults.task.set_kind(study.task.kind());
   std::vector<std::string> left_out;
@@ -67,7 +67,7 @@ bool solves_alike(const Study& a, const Study& b) {
   Study swept = a;
   swept.model.widths = b.model.widths;
   swept.model.temperatures = b.model.temperatures;
-  // What ranks solved together, one process may go on with.
+  // One process may continue from what ranks solved together.
   if (a.solve.kernels == theory::KernelForm::kDistributed) swept.solve.kernels = b.solve.kernels;
   return solve_hash(swept) == solve_hash(b);
 }
@@ -89,7 +89,8 @@ std::string train_hash(const Study& study) {
   hashed.train.run.checkpoint_every = training::TrainOptions{}.checkpoint_every;
   hashed.train.keep_weights = TrainOptions{}.keep_weights;
   hashed.extract = {};
-  // What looks at networks decides nothing of them, and checkpoints outlive new keys of it.
+  // These sections look at trained networks and change nothing in them. Without them in the hash,
+  // checkpoints stay valid when such a section gets a new key.
   return hash_without(hashed, {"evaluate", "latents", "prune"});
 }
 

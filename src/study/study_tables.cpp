@@ -165,9 +165,14 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
          option(
              "attention_starts", &S::attention_starts,
              unless(SolveOptions{}.attention_starts, integer<int>(0, 10'000)),
-             "model.attention_prior: starts of the joint minimum, the first near no attention, "
-             "the others drawn from the prior; 0 = from 8 to 64, by their cost. Raise it to find "
-             "more minima."),
+             "model.attention_prior: starts of the joint minimum, the first near no attention "
+             "unless attention_start says otherwise, the others drawn from the prior; 0 = from 8 "
+             "to 64, by their cost. Raise it to find more minima."),
+         option("attention_start", &S::attention_start,
+                unless(SolveOptions{}.attention_start, choice<AttentionStart>()),
+                "model.attention_prior: the first start. none: near no attention; given: the "
+                "attention of the data, by matrices. With attention_starts = 1 the minimum is the "
+                "one of that branch."),
          option("extra_starts", &S::extra_starts, integer<int>(0, 10'000),
                 "further random starts; the lowest minimum is taken. Raise it to test that the "
                 "minimum is the only one."),
@@ -281,6 +286,10 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
              "likelihood from 1 to 0; 1 = no replica exchange, 0 = by the number of labels. Raise "
              "it if chains "
              "disagree."),
+      option("attention_start", &S::attention_start,
+             unless(SampleOptions{}.attention_start, choice<AttentionStart>()),
+             "model.attention_prior: where the attention of each chain starts, as in [solve]. With "
+             "replicas = 1 chains show the branch that they begin on."),
       option(
           "predictor_draws", &S::predictor_draws, integer<int>(0, kMostDraws),
           "draws of each chain that the predictor is averaged over; 0: no predictor. Lower it to "

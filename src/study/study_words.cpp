@@ -32,6 +32,13 @@ Words<Start> words_of(Start) {
   return kWords;
 }
 
+Words<AttentionStart> words_of(AttentionStart) {
+  static constexpr Word<AttentionStart> kWords[] = {{"none", AttentionStart::kNone},
+                                                    {"prior", AttentionStart::kPrior},
+                                                    {"given", AttentionStart::kGiven}};
+  return kWords;
+}
+
 Words<When> words_of(When) {
   static constexpr Word<When> kWords[] = {
       {"auto", When::kAuto}, {"on", When::kOn}, {"off", When::kOff}};

@@ -118,7 +118,8 @@ bool counts(const OptionValue& root, const std::vector<SweepAxis>& axes,
                      o.counts_where->key, o.counts_where->value));
 }
 
-/// Does the value say what is so without it? That no text is sampled is true of every other task.
+/// Whether the value changes nothing: it is the default, or says that no text is sampled, which is
+/// true of every task that is not a text.
 bool says_nothing(const OptionValue& value, const std::string& key, const Option<Study>& o) {
   Study study;
   o.read(value, key, study);

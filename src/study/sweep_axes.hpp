@@ -30,13 +30,13 @@ void refuse_table_axes_that_set(const OptionValue& root, const std::string& key)
 /// train.experts with train.feed_forward = "mixture". Where the sweep has that value in any of its
 /// runs, they count.
 
-/// Takes those out of `root` that `before`, the study without its overlays, has and uses, and that
-/// an overlay makes idle: who sets train.feed_forward = "gelu" need not unset train.experts.
+/// Takes the keys out of `root` that `before`, the study without its overlays, has and uses, and
+/// that an overlay makes idle. So --set train.feed_forward=gelu need not unset train.experts.
 void drop_keys_made_idle(const OptionValue& before, OptionValue& root);
 
-/// Error{kBadStudy} for one that counts in no run and is not at its default, which a resolved study
-/// has, for an axis of one, and for a key that neither the study's network nor any run's has at
-/// all.
+/// Error{kBadStudy} for a key that counts in no run, or an axis of one. Keys at their defaults are
+/// allowed, since a resolved study has them. Error{kBadStudy} also for a key that neither the
+/// study's network nor any run's has.
 void refuse_idle_keys(const OptionValue& root, const Study& study,
                       const std::vector<TrainRun>& runs);
 

@@ -167,6 +167,17 @@ std::vector<TaskDescription> theory_kinds() {
                  study.task.as<tasks::HiddenMarkovChainOptions>(), task_seed(study));
            },
            nullptr,
+           nullptr},
+          {TaskKind::kCopy,
+           Side::kTheory,
+           "copy the value that the last token points at",
+           table_of(tasks::CopyOptions::table()),
+           {},
+           [](const T& task) { task.as<tasks::CopyOptions>().validate(); },
+           [](const Study& study) {
+             return tasks::make_copy(study.task.as<tasks::CopyOptions>(), task_seed(study));
+           },
+           nullptr,
            nullptr}};
 }
 
@@ -235,6 +246,7 @@ const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
 
 Words<TaskKind> words_of(TaskKind) {
   static constexpr Word<TaskKind> kWords[] = {{"hidden_markov_chain", TaskKind::kHiddenMarkovChain},
+                                              {"copy", TaskKind::kCopy},
                                               {"dataset", TaskKind::kDataset},
                                               {"fuzzy_logic", TaskKind::kFuzzyLogic},
                                               {"sraven", TaskKind::kSraven},

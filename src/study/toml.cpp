@@ -4,8 +4,8 @@
 // shared library must not decide between an error and undefined behaviour on malformed input:
 // - its assertions: "[{x]" and "x = [}" break them, and the proper error comes right after (with
 //   NDEBUG and clang they would become assumptions);
-// - "unreachable" in its tables of characters: reached for U+00E9 and many others outside strings,
-//   where "no, that is no blank" is the answer.
+// - "unreachable" in its tables of characters: it is reached for U+00E9 and many others outside
+//   strings, where the answer must be that the character is no blank.
 #undef NDEBUG
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB

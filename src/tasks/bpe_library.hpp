@@ -1,6 +1,6 @@
-// What Headway asks of its library of byte-pair encoding, which is linked with SentencePiece and
-// loaded when a text is first cut into pieces: in one program SentencePiece's own copy of protobuf
-// would take the place of LibTorch's, which does not survive that.
+// The interface of Headway's library of byte-pair encoding. It is linked with SentencePiece, and
+// loaded when a text is first cut into pieces. In one program, SentencePiece's copy of protobuf
+// would replace that of LibTorch, and LibTorch would crash.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ struct BpeLibrary {
   std::unique_ptr<BpeTokenizer> (*load)(std::string_view model, const std::string& name) = nullptr;
 };
 
-/// Its one C function, by the name kBpeLibraryEntry. `interface` is kBpeInterface of the caller;
-/// null where the library was built for another one.
+/// The library's one C function, called kBpeLibraryEntry. `interface` is the caller's
+/// kBpeInterface; null where the library was built for another interface.
 using BpeLibraryEntry = const BpeLibrary* (*)(int interface);
 inline constexpr const char* kBpeLibraryEntry = "headway_bpe_library";
 inline constexpr int kBpeInterface = 1;

@@ -10,8 +10,8 @@
 
 namespace headway::tasks {
 
-/// Drawings of characters as they come, which become a set in the order of their names. Each is
-/// scaled to side x side by resize_grey().
+/// Collects drawings of characters in any order, and makes an image set in the order of their
+/// names. Each drawing is scaled to side x side by resize_grey().
 class DrawingCollection {
  public:
   struct Name {

@@ -13,7 +13,7 @@
 namespace headway::tasks {
 namespace {
 
-// What one pixel of a scaled line is made of.
+// The source pixels of one pixel of a scaled line, and their weights.
 struct Taps {
   Index first = 0;
   std::vector<double> weights;  // sum 1

@@ -55,7 +55,7 @@ std::vector<OneShotClass> with_turns(const std::vector<std::vector<Index>>& unit
   return classes;
 }
 
-// If no shares could do, the file is at fault, else the shares.
+// Error if a split has no two classes. The file is at fault if no shares would do, else the shares.
 void require_pair(std::string_view split, const std::vector<OneShotClass>& classes,
                   const ImageSet& images, const OneShotImagesOptions& options) {
   if (classes.size() >= kTupleClasses) return;

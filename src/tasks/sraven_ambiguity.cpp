@@ -11,7 +11,8 @@
 namespace headway::tasks {
 namespace {
 
-// The least of the first row's symbols that a and b have least often; none when they are not of it.
+// Of the first row's symbols that occur least often among a and b, the smallest. None if a or b is
+// not in the first row.
 std::optional<std::uint8_t> least_used(std::array<std::uint8_t, kSravenSide> first_row,
                                        std::uint8_t a, std::uint8_t b) {
   const auto has = [&first_row](std::uint8_t symbol) {

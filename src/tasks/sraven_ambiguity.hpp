@@ -10,17 +10,17 @@ enum class SravenExplanations {
   /// What the rule can produce: three distinct symbols, the same in every row. These explanations
   /// are those of the posterior (sraven_bayes.hpp).
   kPossible,
-  /// What the checker of [S25] accepts: the symbols of a row may repeat as long as the first two
-  /// rows hold the same ones equally often, and the last row's two may be equal as long as they
-  /// are among them; the answer is the least of the first row's symbols that the last row has least
+  /// What the checker of [S25] accepts. The symbols of a row may repeat, as long as the first two
+  /// rows hold the same ones equally often. The last row's two symbols must be among these, and may
+  /// be equal. The answer is the smallest of those first-row symbols that the last row has least
   /// often.
   kPublished,
 };
 
-/// Whether the first eight panels of an instance leave its answer open. An explanation gives each
-/// position of the last column a position of either other column, one to one, and a rule that the
-/// feature so made obeys; it then answers every position (src/tasks/README.md, "Symbolic Raven
-/// matrices").
+/// Whether the first eight panels of an instance leave its answer open. An explanation matches each
+/// position of the last column with one position of each other column, one to one, and chooses a
+/// rule that the resulting feature obeys. So it has an answer for every position
+/// (src/tasks/README.md, "Symbolic Raven matrices").
 struct SravenAmbiguity {
   /// The meaning of [S25]: some explanation answers every position wrongly (0.26 % of instances
   /// under the published explanations, 0.20 % under the possible ones, K = 4, F = 8).

@@ -20,7 +20,7 @@ struct Fit {
   double probability = 0.0;
 };
 
-/// A way to make the feature of one position w of the last column: position u of the first column,
+/// One choice of the feature at position w of the last column: position u of the first column,
 /// position v of the second, and the rules that fit (at least one).
 struct Alignment {
   std::size_t first = 0;

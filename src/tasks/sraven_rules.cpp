@@ -39,8 +39,8 @@ bool same_symbols(std::span<const std::uint8_t> row, std::span<const std::uint8_
   return std::is_permutation(row.begin(), row.end(), other.begin(), other.end());
 }
 
-// The symbol of `first_row` (distinct ones) that a and b leave over; none unless a and b are two of
-// them.
+// The symbol of `first_row` that is neither a nor b. None unless a and b are two different symbols
+// of it. The symbols of `first_row` are distinct.
 std::optional<std::uint8_t> left_over(std::span<const std::uint8_t> first_row, std::uint8_t a,
                                       std::uint8_t b) {
   int found = 0;

@@ -98,7 +98,7 @@ Tangent EntropyCurvature::apply(const Tangent& e) const {
     const MatrixXd& j = coupling_[l - 1];
     const MatrixXd& upper = e[l];
     const Index q = upper.rows();
-    // The upper layer's own part, and that of the partial trace of J E J^T.
+    // The upper layer's own term, and the term with the partial trace of J E J^T.
     const MatrixXd ew = upper * trace_[l - 1];
     const MatrixXd je = product(j, Transpose::kNo, e[l - 1], Transpose::kNo, threads_);
     MatrixXd trace = MatrixXd::Zero(q, q);

@@ -8,7 +8,7 @@
 /// Private to theory.
 namespace headway::theory {
 
-/// What preconditioned conjugate gradients are made of.
+/// A linear system for preconditioned conjugate gradients.
 struct LinearSystem {
   std::function<Tangent(const Tangent&)> apply;  ///< H x
   std::function<Tangent(const Tangent&)> precondition;
@@ -19,13 +19,13 @@ struct LinearSystem {
 enum class LinearEnd { kSolved, kNegativeCurvature, kInterrupted };
 
 struct LinearSolution {
-  Tangent x;  ///< with negative curvature: what there was before it, or the first direction
+  Tangent x;  ///< after negative curvature: the x before it, or else the first direction
   LinearEnd end = LinearEnd::kSolved;
   int products = 0;
 };
 
-/// H x = b from x = 0 until |residual| <= tolerance |b| in the norm of the preconditioner, or
-/// `most_products`.
+/// Solves H x = b from x = 0, until |residual| <= tolerance |b| in the norm of the preconditioner,
+/// or for `most_products` products; `end` is kSolved then, too.
 LinearSolution conjugate_gradients(const LinearSystem& system, const Tangent& b, double tolerance,
                                    int most_products, Observer& observer);
 

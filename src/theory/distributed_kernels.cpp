@@ -5,9 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "headway/core/block_cyclic.hpp"
+#include "headway/core/text.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 #include "rank_part.hpp"
 #include "second_order_blocks.hpp"
@@ -21,7 +24,7 @@ using numerics::vector_to_symmetric;
 
 constexpr Index kTestRows = 256;  // that the ranks predict at a time
 
-/// What the first rank has all do.
+/// The tasks that the first rank gives to all.
 enum class Task : int {
   kEvaluate,
   kForget,
@@ -32,7 +35,7 @@ enum class Task : int {
   kQuit
 };
 
-/// A task with its arguments; goes to every rank.
+/// A task with its arguments, as it is sent to every rank.
 struct Order {
   Task task = Task::kQuit;
   int state = 0;
@@ -86,7 +89,7 @@ class DistributedKernels final : public PathKernels {
     return state ? mean_from_dual(test_features, state->projected_dual(), u) : MatrixXd();
   }
 
-  /// Takes part in it.
+  /// Sends the order to the other ranks. The caller then does this rank's part.
   RankPart& together(const Order& order) const {
     send_order(ranks_, order);
     return part_;
@@ -135,7 +138,7 @@ class DistributedState final : public EnergyState {
   [[nodiscard]] MatrixXd second_order(const MatrixXd& d) const {
     return kernels_.together({Task::kSecondOrder, id_, 0.0, d}).second_order(id_, d);
   }
-  /// X^T A X (w D) for w of N_0 x p: what K(D) A does to X^T A of a vector with X^T of it = w.
+  /// X^T A X (w D), for w of N_0 x p. If w = X^T a for a vector a, this is X^T A K(D) a.
   [[nodiscard]] MatrixXd project(const MatrixXd& w, const MatrixXd& d) const {
     const MatrixXd wd = w * d;
     const MatrixXd z = apply_projected_inverse(wd.reshaped());
@@ -252,7 +255,7 @@ Prediction DistributedState::predict(const MatrixXd& test_features) const {
   return prediction;
 }
 
-/// What the others do of an order; the first has the result.
+/// The part of an order that the other ranks do. Only the first rank uses the result.
 void follow(RankPart& part, const Order& order) {
   switch (order.task) {
     case Task::kEvaluate:
@@ -278,6 +281,40 @@ void follow(RankPart& part, const Order& order) {
   }
 }
 
+/// K in blocks on a grid of ranks; second derivatives from products with directions.
+void count_distributed(const KernelCounts& s, int ranks, KernelCost& cost) {
+  const RankGrid grid(ranks, 0);
+  const double rows = 1.0 / grid.rows;
+  const double share = rows / grid.columns;
+  const double square = kNumber * s.n * s.n * share;
+  cost.feature_share = rows + 1.0 / grid.columns;
+  const double shared = kNumber * s.features() * cost.feature_share;
+  const double unknowns = triangle(s.p);
+  const double mixing =  // which the ranks of a row of the grid share where that is worth it
+      4.0 * s.features() * s.p * (s.p < static_cast<double>(kPathsWorthSending) ? rows : share);
+  const double products = 2.0 * s.n * s.n * s.columns() * share + mixing;
+  cost.evaluation_flops = products + std::pow(s.n, 3) * share;
+  cost.product_flops = products + 4.0 * s.features() * cost.feature_share;
+  cost.hessian_flops = unknowns * cost.product_flops;
+  cost.state_bytes = square;
+  cost.product_bytes = square + shared;
+  cost.hessian_bytes =
+      cost.product_bytes + kNumber * unknowns * (2.0 * s.columns() + 2.0 * unknowns);
+  cost.third_derivative_flops = 2.0 * unknowns * cost.product_flops;
+}
+
+std::string refuse_distributed(const KernelCounts& sizes, const PathKernelOptions& options) {
+  if (options.ranks > 1) return needs_one_output(sizes);
+  std::vector<std::string> words;
+  for (const std::string& word : all_words<KernelForm>()) {
+    if (word != word_of(KernelForm::kDistributed)) words.push_back(quoted_text(word));
+  }
+  const std::string last = words.back();
+  words.pop_back();
+  return "needs several ranks, as with mpirun -n R headway solve; allowed here: " + join(words) +
+         " or " + last;
+}
+
 }  // namespace
 
 MatrixXd mean_on_shared_examples(const EnergyState& state) {
@@ -294,6 +331,20 @@ void serve_distributed_kernels(Ranks& ranks, RankExamples examples, Index paths,
   RankPart part(ranks, std::move(examples), paths, threads);
   for (Order order = receive_order(ranks); order.task != Task::kQuit; order = receive_order(ranks))
     follow(part, order);
+}
+
+const KernelFormDescription& distributed_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kDistributed,
+      "distributed",
+      refuse_distributed,
+      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
+      count_distributed,
+      [](MatrixXd, MatrixXd, Index, const PathKernelOptions&,
+         const KernelCost&) -> std::shared_ptr<const PathKernels> {
+        throw Error(ErrorKind::kInternal, "examples of all ranks in one process");
+      }};
+  return form;
 }
 
 }  // namespace headway::theory

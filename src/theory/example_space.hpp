@@ -7,16 +7,16 @@
 #include "path_kernel_forms.hpp"
 #include "second_order_blocks.hpp"
 
-/// Private to theory: what the stored and the streamed form share. Both factorise K + T I in the P
-/// C dimensions of examples.
+/// Private to theory: the base of the stored and the streamed form. Both factorise K + T I in the
+/// P C dimensions of examples. Below, K^{-1} is short for (K + T I)^{-1}, and D_m for K(D_m).
 namespace headway::theory {
 
 class ExampleSpaceKernels : public PathKernels {
  public:
   using PathKernels::PathKernels;
 
-  /// <M, C_ab> for every pair of paths and outputs, M symmetric (P C) x (P C): the map from a
-  /// matrix over examples to a gradient over U.
+  /// <M, C_ab> for every pair of paths and outputs, M symmetric (P C) x (P C). It maps a matrix
+  /// over examples to a gradient over U.
   [[nodiscard]] virtual MatrixXd contract(const MatrixXd& m) const = 0;
   [[nodiscard]] MatrixXd predictive_mean(const MatrixXd& u, double temperature,
                                          const MatrixXd& test_features) const override;

@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
 #include "example_space.hpp"
+#include "frame.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/theory/gram.hpp"
+#include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 #include "second_order_blocks.hpp"
 
@@ -18,39 +19,7 @@ using numerics::multiply;
 using numerics::SpdFactor;
 using numerics::Transpose;
 
-constexpr double kSingular = 1e13;     // condition number of a U that may as well be singular
-constexpr double kIndefinite = 1e-10;  // of the largest eigenvalue: rounding of a semidefinite U
-constexpr double kCancelled = 1e-3;    // of |y|^2: less is taken from the features, where they are
-
-/// (M kron I_n)^T A (M kron I_n) for A of p x p blocks of size n, M p x p. Cost 4 p^3 n^2 flops.
-MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
-  const MatrixXd columns = mix_paths(a, m);
-  const MatrixXd transposed = columns.transpose();
-  return mix_paths(transposed, m);
-}
-
-/// Rows (., c) of a frame F: p x r.
-MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
-  MatrixXd rows(frame.rows() / outputs, frame.cols());
-  for (Index a = 0; a < rows.rows(); ++a) rows.row(a) = frame.row(a * outputs + c);
-  return rows;
-}
-
-/// F with F F^T = U, lower triangular where U is positive definite, else C p x rank; nothing where
-/// U is not positive semidefinite.
-std::optional<MatrixXd> factor_of(const MatrixXd& u) {
-  const std::optional<SpdFactor> cholesky = SpdFactor::factor(u);
-  // Rounding lets a singular U pass now and then; what is divided by such a pivot is noise.
-  if (cholesky && cholesky->condition_estimate() < kSingular) return cholesky->lower();
-  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(u, true);
-  const Index n = u.rows();
-  const double smallest =
-      static_cast<double>(n) * std::numeric_limits<double>::epsilon() * eigen.values[n - 1];
-  if (!(eigen.values[0] >= -kIndefinite * eigen.values[n - 1])) return std::nullopt;
-  const Index rank = std::max<Index>(1, (eigen.values.array() > smallest).count());
-  return eigen.vectors.rightCols(rank) *
-         eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal();
-}
+constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost too many digits
 
 /// Woodbury form (eq. 30) from Gram matrices alone (eq. 64), in D = p N_0 < P dimensions a column
 /// of F, U = F F^T; with A = (F kron I)^T G (F kron I) (G_F there), G lifted to the outputs:
@@ -103,7 +72,7 @@ class FeatureSpaceState final : public EnergyState {
  private:
   /// Z = X^T (K + T)^{-1} X in the original (not whitened) features, lifted to the outputs.
   const MatrixXd& projected_inverse() const;
-  /// The two sides of a singular U: Z and v by one division by T.
+  /// The gradient at a singular U: Z and v in the original features, by one division by T.
   void differentiate_at_singular();
   void differentiate_in_frame();
   [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
@@ -169,8 +138,8 @@ FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixX
 }
 
 double FeatureSpaceState::quadratic_form(const MatrixXd& framed) const {
-  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T, unless the difference cancels and the features are
-  // at hand: the ridge identity (|y - X F v~|^2 + T |v~|^2) / T.
+  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T. If the difference cancels and there are features,
+  // the ridge identity is used instead: (|y - X F v~|^2 + T |v~|^2) / T.
   const double labels = kernels_.data().label_square.trace();
   const double difference = labels - framed.cwiseProduct(dual_).sum();
   if (difference > kCancelled * labels || kernels_.features().size() == 0)
@@ -229,7 +198,7 @@ void FeatureSpaceState::differentiate_at_singular() {
 std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
                                                            double temperature) const {
   if (temperature <= 0.0 || !u.allFinite()) return nullptr;
-  std::optional<MatrixXd> frame = factor_of(u);
+  std::optional<MatrixXd> frame = frame_of(u);
   if (!frame) return nullptr;
   MatrixXd a = framed_gram(*frame);
   a.diagonal().array() += temperature;
@@ -242,7 +211,7 @@ std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
 MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperature,
                                               const MatrixXd& test_features) const {
   if (temperature <= 0.0) return {};
-  const std::optional<MatrixXd> frame = factor_of(u);
+  const std::optional<MatrixXd> frame = frame_of(u);
   if (!frame) return {};
   MatrixXd a = framed_gram(*frame);
   a.diagonal().array() += temperature;
@@ -331,7 +300,8 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
 
 std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision /*precision*/) const {
-  // In the frame of U itself projected_inverse() would be undone again.
+  // In the frame of U itself the whitened matrix is used. Going through projected_inverse() would
+  // multiply by F^{-1}, and then by F again.
   if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
       frame == frame_)
     return make_feature_space_curvature(whitened_, projected_dual_ * frame_);
@@ -354,16 +324,65 @@ Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
   return prediction;
 }
 
-}  // namespace
+constexpr double kFewColumns = 0.9;  // of the examples: D^3 a step against P^3
 
-std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
-                                                              Index paths, int threads) {
-  return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths,
-                                               threads);
+/// The forms in D = p N_0 dimensions for each output. `features`: whether features are held, too.
+void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost) {
+  const double d = s.columns();
+  const double lifted = d * s.c;
+  const double square = kNumber * lifted * lifted;
+  cost.construction_flops = s.n * d * d;
+  // The congruence is made output by output.
+  cost.evaluation_flops = lifted * lifted * lifted + 4.0 * lifted * lifted * s.p * s.c +
+                          (features ? 4.0 * s.features() : 0.0);
+  cost.hessian_flops = std::pow(s.order() * lifted, 2) + 4.0 * lifted * lifted * s.order();
+  cost.product_flops = 4.0 * lifted * lifted * s.order();
+  cost.kernel_bytes = kNumber * d * d;
+  cost.state_bytes = 2.0 * square;
+  cost.work_bytes = 2.0 * square;
+  cost.product_bytes = 3.0 * square;
+  cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
 }
+
+}  // namespace
 
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads) {
   return std::make_shared<FeatureSpaceKernels>(std::move(data), paths, threads);
+}
+
+const KernelFormDescription& feature_space_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kFeatureSpace,
+      "feature_space",
+      needs_temperature,
+      [](const KernelCounts& sizes, const PathKernelOptions& /*options*/) {
+        return sizes.columns() < kFewColumns * sizes.n ? Claim::kBest : Claim::kNone;
+      },
+      [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
+        count_feature_space(sizes, true, cost);
+      },
+      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+         const KernelCost& /*cost*/) -> std::shared_ptr<const PathKernels> {
+        return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths,
+                                                     options.threads);
+      }};
+  return form;
+}
+
+const KernelFormDescription& gram_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kGram,
+      "gram",
+      needs_temperature,
+      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
+      [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
+        count_feature_space(sizes, false, cost);
+      },
+      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+         const KernelCost& /*cost*/) {
+        return make_gram_kernels(gram_matrices(features, labels), paths, options.threads);
+      }};
+  return form;
 }
 
 }  // namespace headway::theory

@@ -16,8 +16,8 @@ namespace headway::theory {
 namespace {
 
 constexpr double kSinglePrecisionFlops =
-    3e9;  // of third derivatives, from which on 5 digits of a correction are enough
-constexpr std::size_t kProbeGroups = 4;  // of draws, whose spread is the error
+    3e9;  // with more flops of third derivatives, single precision is used: 5 digits are enough
+constexpr std::size_t kProbeGroups = 4;  // groups of draws, whose spread gives the error
 constexpr double kSolveTolerance = 1e-6;
 constexpr int kMostSolveProducts = 300;
 constexpr Index kLanczosFrom = 200;  // unknowns
@@ -44,7 +44,7 @@ VectorXd entry_weights(const Action& action) {
   return weights;
 }
 
-/// dD/dU_l = (n_l + 1) U_l^{-1} (D of eq. 35), n_l the size of U_l.
+/// dD/dU_l = (d_l + 1) U_l^{-1} (D of eq. 35), d_l the size of U_l.
 std::vector<MatrixXd> log_jacobian_gradient(const OrderParameters& u) {
   std::vector<MatrixXd> gradient;
   for (int l = 1; l <= static_cast<int>(u.layers.size()) + 1; ++l) {
@@ -55,8 +55,7 @@ std::vector<MatrixXd> log_jacobian_gradient(const OrderParameters& u) {
 }
 
 /// sum_kl S_jkl Sigma_kl (eq. 40): energy part from the kernels, entropy part along a square root
-/// of Sigma.
-/// Empty when interrupted.
+/// of Sigma. Empty when interrupted.
 VectorXd contract_third(const Action& action, const SaddlePoint& saddle, const MatrixXd& sigma,
                         Observer& observer) {
   if (observer.interrupted()) return {};

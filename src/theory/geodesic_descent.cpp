@@ -17,7 +17,7 @@ namespace {
 constexpr double kArmijo = 1e-4;
 constexpr int kLargestHalvings = 40;
 constexpr double kRoundings = 10.0;  // times the estimate, which is good to an order of magnitude
-constexpr double kStill = 1e-9;      // a step in log U below this goes nowhere
+constexpr double kStill = 1e-9;      // a step in log U below this counts as none
 
 }  // namespace
 
@@ -117,7 +117,8 @@ bool GeodesicDescent::finished() {
         fmt::format("converged: gradient norm {:.1e} <= {:.1e}", norm, options_.gradient_tolerance);
     return true;
   }
-  // Far from infinite width those units say little: take units of U itself.
+  // The norm above measures U_l in units of its infinite-width value. Far from infinite width these
+  // say little. So take units of U itself.
   const bool still = summary_.iterations > 0 && summary_.history.back().log_step <= kStill;
   if ((still || summary_.iterations >= options_.max_iterations) &&
       own_gradient_norm() <= options_.gradient_tolerance) {
@@ -209,8 +210,8 @@ bool GeodesicDescent::step() {
 }
 
 double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation) {
-  // Relative error eps * cond in (K + T)^{-1}; the terms that cancel in the gradient are as large
-  // as the quadratic form and the number of examples, spread over U.
+  // The terms that cancel in the gradient are as large as the quadratic form and the number of
+  // examples, spread over U. Their relative error is taken as eps sqrt(cond).
   const double eps = 2.2e-16;
   const EnergyState& e = *evaluation.energy;
   const double terms = std::max(e.quadratic, static_cast<double>(action.kernels().examples()));

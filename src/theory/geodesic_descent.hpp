@@ -13,8 +13,8 @@ namespace headway::theory {
 /// The curve U_l = F_l exp(t E_l) F_l^T (eq. 29) through U_l = F_l F_l^T at t = 0, in all layers.
 class GeodesicStep {
  public:
-  /// Frames F_l, coordinates E_l and direction F_l E_l F_l^T, which the caller has already. Cost
-  /// one eigenvalue problem a layer.
+  /// Takes frames F_l, coordinates E_l and the direction F_l E_l F_l^T, which callers have
+  /// computed. Cost: one eigenvalue problem a layer.
   GeodesicStep(const std::vector<MatrixXd>& frames, const std::vector<MatrixXd>& logs,
                OrderParameters direction, int threads);
 
@@ -43,11 +43,11 @@ class GeodesicDescent {
 
   /// Error{kBadStudy} when the action is not finite at the start.
   SaddlePoint run(const OrderParameters& start, const char* name);
-  /// Goes on with the steps that `summary` tells of, which led to `here`.
+  /// Continues from `here`. `summary` has the steps that led there.
   SaddlePoint run_on(const OrderParameters& here, SaddlePointSummary summary);
 
  protected:
-  /// The step from here; nothing when the observer interrupted its making.
+  /// The step from here; nothing when the observer interrupted before it was ready.
   virtual std::optional<GeodesicStep> next_step() = 0;
   /// Called before a step is taken.
   virtual void before_accepting(const OrderParameters& /*next*/,
@@ -82,8 +82,8 @@ class GeodesicDescent {
   double first_norm_ = 0.0;
 };
 
-/// Estimated rounding error of the gradient norm: eps * condition(K + T) * (largest energy-gradient
-/// term) / max N.
+/// Estimated rounding error of the gradient norm, good to an order of magnitude:
+/// eps sqrt(condition of K + T) max(y^T (K + T)^{-1} y, P) / max N.
 double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation);
 
 }  // namespace headway::theory

@@ -15,11 +15,11 @@
 namespace headway::theory {
 namespace {
 
-constexpr double kAsymmetry = 1e-6;  // of the largest entry: sums in single precision
+constexpr double kAsymmetry = 1e-6;  // of the largest entry: allows sums in single precision
 constexpr double kRounding =
-    1e-6;  // of the largest diagonal entry: what a zero eigenvalue may come out as
+    1e-6;  // of the largest diagonal entry: rounding of an eigenvalue that is 0
 
-/// But for rounding.
+/// Positive semidefinite to within rounding.
 bool is_positive_semidefinite(const MatrixXd& gram) {
   MatrixXd lifted = gram;
   lifted.diagonal().array() += kRounding * gram.diagonal().maxCoeff();
@@ -107,7 +107,7 @@ GramRows rows_of_gram(const GramMatrices& data) {
   const Index p = data.examples;
   if (p > d) throw Error(ErrorKind::kInternal, "rows_of_gram: more examples than directions");
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(data.gram, true);
-  // The largest come last. Below this, rounding of the sum stands in place of zero.
+  // The largest eigenvalues come last. Those below `least` are zero, but for rounding of the sums.
   const double least =
       static_cast<double>(d) * std::numeric_limits<double>::epsilon() * eigen.values[d - 1];
   GramRows rows{MatrixXd::Zero(p, d), MatrixXd::Zero(p, data.outputs())};
@@ -118,7 +118,7 @@ GramRows rows_of_gram(const GramMatrices& data) {
     rows.features.row(rank) = root * direction.transpose();
     rows.labels.row(rank) = direction.transpose() * data.projection / root;
   }
-  // Rows without features have what is left of the labels: of rank P - r at most.
+  // Rows without features get the rest of the labels, which has rank P - r at most.
   const MatrixXd left = data.label_square - rows.labels.transpose() * rows.labels;
   const numerics::SymmetricEigen rest = numerics::symmetric_eigen(left, true);
   const Index outputs = data.outputs();

@@ -11,7 +11,7 @@ namespace headway::theory {
 namespace {
 
 constexpr int kMostLanczosSteps = 60;
-constexpr double kQuadratureChange = 1e-3;  // of |z|^2 e_1^T log(T) e_1 per unit of it, at the end
+constexpr double kQuadratureChange = 1e-3;  // relative change of e_1^T log(T) e_1 that ends a run
 constexpr int kPowerSteps = 10;
 
 void scale(Tangent& a, double factor) {
@@ -36,7 +36,7 @@ Tangent apply_entry_metric(const ActionCurvature& at, const Tangent& e) {
   return at.to_tangent(half);
 }
 
-/// |r| in the dual of that metric, for r = F^T R F.
+/// |r| in the dual of the metric of independent entries, for r = F^T R F.
 double dual_entry_norm(const ActionCurvature& at, const Tangent& r) {
   double sum = 0.0;
   for (std::size_t l = 0; l < r.size(); ++l) {
@@ -62,8 +62,8 @@ struct Mapped {
     scale(hx, factor);
     scale(bx, factor);
   }
-  /// Orthogonal to `others` (orthonormal) and of length 1 in the metric; false when nothing is
-  /// left.
+  /// Makes this orthogonal to `others` (orthonormal) and of length 1 in the metric. False when
+  /// nothing is left.
   bool orthonormalise(const std::vector<Mapped>& others) {
     const double before = std::sqrt(inner_product(x, bx));
     for (int pass = 0; pass < 2; ++pass) {
@@ -183,7 +183,8 @@ SmallestEigenvalue smallest_hessian_eigenvalue(const Action& action, const Actio
     Tangent bx = apply_entry_metric(at, x);
     return Mapped{std::move(x), std::move(hx), std::move(bx)};
   };
-  // Where the entropy's Hessian is smallest: the largest eigenvalue of c^{-1} B.
+  // Starts where the entropy's Hessian is smallest: a power iteration for the largest eigenvalue of
+  // c^{-1} B, with B the metric of independent entries.
   Rng rng(0, StreamPurpose::kHessianProbes);
   Tangent start = random_tangent(at.gradient(), rng);
   for (int i = 0; i < kPowerSteps; ++i) {

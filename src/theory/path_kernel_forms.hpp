@@ -6,26 +6,20 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/path_kernels.hpp"
 
-/// Private to theory: the ways to evaluate the energy, and the path mixing they share.
+/// Private to theory: the forms that evaluate the energy, and the mixing of paths that they share.
 namespace headway::theory {
 
-/// `energy_tolerance` > 0: in fixed point (PathKernelOptions).
-std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths, int threads,
-                                                       double energy_tolerance);
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
                                                          Index paths, int threads);
-std::shared_ptr<const PathKernels> make_feature_space_kernels(MatrixXd features, MatrixXd labels,
-                                                              Index paths, int threads);
-
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
 
-/// Paths from which on features are sent to another rank sooner than mixed twice: 2 p flops a
-/// number.
+/// From this number of paths on, ranks of a row of the grid share the mixing of features and send
+/// each other the results. Mixing takes 2 p flops a number; with fewer paths it is faster to repeat
+/// it than to send.
 inline constexpr Index kPathsWorthSending = 32;
 
-/// Of the feature-space forms, from Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha (N_0 x C p) in the
-/// frame's coordinates, X~ = X (F kron I).
+/// The curvature of the feature-space forms, from Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha
+/// (N_0 x C p) in the frame's coordinates, X~ = X (F kron I).
 std::unique_ptr<const EnergyCurvature> make_feature_space_curvature(MatrixXd z, MatrixXd v);
 
 /// U[(., c), (., d)]: p x p.

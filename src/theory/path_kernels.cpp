@@ -9,7 +9,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/numerics/tiles.hpp"
-#include "headway/theory/gram.hpp"
+#include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -97,7 +97,7 @@ namespace {
 
 constexpr Index kLargestReduced = 1024;  // N_0 up to which the spectrum is looked at
 constexpr double kWorthReducing = 0.9;   // of N_0
-constexpr double kFarFromEmpty = 100.0;  // times what counts as empty
+constexpr double kFarFromEmpty = 100.0;  // times the bound below which a direction counts as empty
 
 /// X_pi V for every path.
 MatrixXd rotate_features(const MatrixXd& features, const MatrixXd& v, Index paths) {
@@ -110,7 +110,7 @@ MatrixXd rotate_features(const MatrixXd& features, const MatrixXd& v, Index path
   return rotated;
 }
 
-/// Weights over (feature; path, output) with a column for each output: p N_0 x C.
+/// Weights N_0 x (path, output), rearranged with a column for each output: p N_0 x C.
 MatrixXd by_output(const MatrixXd& weights, Index outputs) {
   const Index n0 = weights.rows();
   const Index paths = weights.cols() / outputs;
@@ -174,8 +174,8 @@ const MatrixXd& EnergyState::average_information() const {
 PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
                                                          const MatrixXd& directions,
                                                          const MatrixXd& test_features) const {
-  // eq. 42: f = X* (v U);  v' = -Z (v D),  v'' = -2 Z (v' D);  f' = X* (v D + v' U),  f'' = X* (2
-  // v' D + v'' U).
+  // eq. 42: f = X* (v U);  v' = -Z (v D),  v'' = -2 Z (v' D);
+  // f' = X* (v D + v' U),  f'' = X* (2 v' D + v'' U).
   const MatrixXd& v = projected_dual_;
   const Index n0 = v.rows();
   const Index order = v.cols();
@@ -222,23 +222,8 @@ std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, M
   const Index feature_count = scaled_features.cols() / paths;
   const KernelCost cost =
       kernel_cost({scaled_features.rows(), paths, feature_count, labels.cols()}, options);
-  switch (cost.form) {
-    case KernelForm::kStored:
-      return make_stored_kernels(std::move(scaled_features), std::move(labels), paths,
-                                 options.threads, cost.compact ? options.energy_tolerance : 0.0);
-    case KernelForm::kFeatureSpace:
-      return make_feature_space_kernels(std::move(scaled_features), std::move(labels), paths,
-                                        options.threads);
-    case KernelForm::kGram:
-      return make_gram_kernels(gram_matrices(scaled_features, labels), paths, options.threads);
-    case KernelForm::kDistributed:
-      throw Error(ErrorKind::kInternal, "examples of all ranks in one process");
-    case KernelForm::kStreamed:
-    case KernelForm::kAuto:  // resolved above
-      break;
-  }
-  return make_streamed_kernels(std::move(scaled_features), std::move(labels), paths,
-                               options.threads);
+  return describe_kernels(cost.form).make(std::move(scaled_features), std::move(labels), paths,
+                                          options, cost);
 }
 
 }  // namespace headway::theory

@@ -18,7 +18,7 @@ namespace {
 using numerics::multiply_tiled;
 using numerics::Transpose;
 
-constexpr Index kStripRows = 256;            // of each who shares, for products of full speed
+constexpr Index kStripRows = 256;            // a sharing rank; fewer make products slow
 constexpr Index kStripNumbers = 32'000'000;  // of features, at most
 constexpr Index kNumbersAtOnce = 4'000'000;  // of a sum over ranks
 
@@ -34,14 +34,14 @@ MatrixXd product_of(const Eigen::Ref<const MatrixXd, 0, Eigen::OuterStride<>>& a
 
 std::span<double> numbers_of(MatrixXd& m) { return {m.data(), static_cast<std::size_t>(m.size())}; }
 
-/// Adds `part` to the rows of `whole` that are its own.
+/// Adds `part` to this rank's own rows of `whole`.
 void add_to_rows(MatrixXd& whole, const BlockCyclic& own, const MatrixXd& part) {
   own.for_each_run([&](Index first, Index count, Index at) {
     whole.middleRows(first, count) += part.middleRows(at, count);
   });
 }
 
-/// Columns [first, ...) of `part` from the own rows of `whole`.
+/// Copies this rank's own rows of `whole` into the columns of `part` from `first` on.
 void take_rows(const MatrixXd& whole, const BlockCyclic& own, Index first, MatrixXd& part) {
   own.for_each_run([&](Index row, Index count, Index at) {
     part.block(at, first, count, whole.cols()) = whole.middleRows(row, count);
@@ -229,7 +229,7 @@ RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temper
   if (!k) return result;
   MatrixXd a = *std::move(k);
   for_diagonal([&](Index, Index row, Index j) { a(row, j) += temperature; });
-  // Ranks without a place in the grid hear how it went.
+  // Ranks without a place in the grid are told the outcome.
   std::array<double, 1> positive{cholesky_->factor(a) ? 1.0 : 0.0};
   broadcast(ranks_, positive);
   result.positive = positive[0] != 0.0;

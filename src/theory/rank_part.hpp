@@ -8,7 +8,7 @@
 
 #include "headway/theory/distributed.hpp"
 
-/// Private to theory: what one of several ranks does for kernels that lie on all of them.
+/// Private to theory: the work of one rank on kernels that are spread over all ranks.
 namespace headway::theory {
 
 /// Rows of a P x k matrix, twice: those of own block rows, and those of own block columns.
@@ -16,17 +16,17 @@ struct SharedRows {
   MatrixXd rows, columns;
 };
 
-/// A rank's part of K and of all that is made of it, one output. All ranks call each function
-/// together with the same arguments, and all get the same result, summed over them. What is
-/// symmetric is held as B with B + B^T the whole: its lower triangle, with half of the diagonal.
-/// What fails on one rank is thrown on the first; on the others the functions then return nothing.
+/// A rank's part of K and of all that is made of it, for one output. All ranks call each function
+/// together with the same arguments, and all get the same result, summed over them. A symmetric
+/// matrix is held as B, where B + B^T is the whole: its lower triangle, with half of the diagonal.
+/// An error on any rank is thrown on the first; on the others the functions then return nothing.
 class RankPart {
  public:
-  /// Of ranks that have a SharedCholesky.
+  /// The ranks must have a SharedCholesky.
   RankPart(Ranks& ranks, RankExamples examples, Index paths, int threads);
 
   struct Evaluation {
-    bool positive = false;  ///< else K + T is not positive definite, and nothing more is told
+    bool positive = false;  ///< false: K + T is not positive definite, and the rest is empty
     VectorXd pivots;        ///< diagonal of its Cholesky factor
     VectorXd alpha;         ///< (K + T)^{-1} y
     MatrixXd traces;        ///< <X_a, (K + T)^{-1} X_b>: p x p
@@ -58,21 +58,21 @@ class RankPart {
   };
 
   // All ranks call these together; they return nothing where that failed on any of them.
-  /// K(U), its lower triangle; above it in part.
+  /// The lower triangle of K(U). Some entries above the diagonal are filled, too.
   [[nodiscard]] std::optional<MatrixXd> kernel(const MatrixXd& u);
-  /// K(D), halved, when State::solved is there.
+  /// K(D) after halve(). Needs State::solved.
   [[nodiscard]] std::optional<MatrixXd> kernel_change(State& state, const MatrixXd& d);
   /// What this rank adds to the sum G over ranks with <F_a, (B + B^T) F_b> = G + G^T (eq. 69).
   [[nodiscard]] std::optional<MatrixXd> contract(const MatrixXd& b, const SharedRows& f);
   /// (B + B^T) F.
   [[nodiscard]] std::optional<SharedRows> multiply(const MatrixXd& b, const SharedRows& f) const;
-  /// Makes State::solved; else false.
+  /// Computes State::solved. False if that failed.
   bool solve_features(State& state) const;
-  /// Over all ranks, on each of them.
+  /// The sum over all ranks, on each of them.
   [[nodiscard]] MatrixXd total(const MatrixXd& mine) const;
-  /// G + G^T for the sum G; nothing of nothing.
+  /// G + G^T for the sum G over ranks. Empty if `mine` is empty.
   [[nodiscard]] MatrixXd symmetric_total(const std::optional<MatrixXd>& mine) const;
-  /// False where `step` failed on any rank, but on the first, which throws.
+  /// If `step` failed on any rank, false; on the first rank the error is thrown.
   bool agree(const std::function<void()>& step) const;
 
   /// Leaves the lower triangle with half of the diagonal.
@@ -80,12 +80,13 @@ class RankPart {
   /// sum of f(i, row, column) over own entries of the diagonal.
   template <class Function>
   void for_diagonal(Function f) const;
-  /// Those own rows that no other rank has as its own in this sense.
+  /// This rank's share of its own rows: ranks in one row of the grid have the same rows, and each
+  /// takes some of them, so that every row of the matrix belongs to one rank.
   [[nodiscard]] Rows rows_of_its_own() const;
-  /// With many paths the ranks of a row of the grid, which have the same rows of features, share
-  /// what is done to these: the rows of a strip that one of them takes.
+  /// The rows of a strip that `sharer` works on. Ranks in one row of the grid have the same rows of
+  /// features. With many paths they share the work on these.
   [[nodiscard]] Rows share_of(const SharedSquare::Strip& strip, int sharer) const;
-  /// f(sharer, its rank, whether this rank sends first) for the others of them.
+  /// Calls f(sharer, its rank, whether this rank sends first) for each of the other sharers.
   void for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f);
 
   Ranks& ranks_;

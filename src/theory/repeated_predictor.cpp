@@ -17,7 +17,7 @@ using numerics::symmetric_size;
 using numerics::Transpose;
 
 constexpr Index kTestTile = 64;          // examples
-constexpr double kWaitingFlop = 10.0;    // how much slower a flop is that waits for memory
+constexpr double kWaitingFlop = 10.0;    // a flop that waits for memory is this much slower
 constexpr Index kDirectionsAtOnce = 64;  // between two looks at the observer
 
 /// (U_ab + U_ba) / 2 of every pair a >= b.
@@ -38,7 +38,7 @@ MatrixXd entries_of(const MatrixXd& directions, Index paths) {
   return d;
 }
 
-/// What the fluctuation needs of the training examples (eq. 42 in their space):
+/// The training examples' part of the fluctuation (eq. 42 in the space of examples):
 ///   alpha'_m = -(K + T)^{-1} K(D_m) alpha,   alpha''_m = -2 (K + T)^{-1} K(D_m) alpha'_m.
 struct DualFluctuation {
   MatrixXd first;        // alpha'_m, P x directions
@@ -86,7 +86,8 @@ RepeatedPredictor::RepeatedPredictor(std::shared_ptr<const PathKernels> kernels,
   const double pairs = static_cast<double>(symmetric_size(kernels_->paths()));
   const double entries =
       static_cast<double>(kernels_->examples()) * static_cast<double>(features_->rows());
-  // Flops an entry of K*: of its columns of X, or of its kernels, which come from memory.
+  // Flops for an entry of K*: from the columns of X, or from kept kernels, which are read from
+  // memory.
   const double direct = 2.0 * p * static_cast<double>(kernels_->feature_count());
   const double kept = 2.0 * pairs * kWaitingFlop;
   const bool cheaper = p * direct + predictions * kept < predictions * direct;

@@ -20,15 +20,15 @@ namespace {
 constexpr int kMostIterations = 1'000'000;
 constexpr double kQuasiNewtonIterations =
     3.0;  // how many times more iterations quasi-Newton takes (measured)
-// What a solution takes (measured).
+// What a solution takes on average (measured).
 constexpr double kNewtonIterations = 7.0;
 constexpr double kNewtonHessians = 2.5;
 constexpr double kCgProducts = 50.0;
 constexpr double kCgEvaluations = 9.0;
-constexpr double kSmallProblem = 2e9;  // flops below which Newton's method is not left
+constexpr double kSmallProblem = 2e9;  // with fewer flops Newton's method is kept
 
-/// Flops of a solution by dense Hessians. product_flops() has those by products with directions;
-/// the cheaper way is taken.
+/// Flops of a solution by dense Hessians. product_flops() gives those of a solution by products
+/// with directions. The cheaper way is taken.
 double dense_flops(const Action& action) {
   const KernelCost& cost = action.kernels().cost();
   const double n = static_cast<double>(action.unknowns());
@@ -43,7 +43,7 @@ double product_flops(const Action& action) {
          kCgEvaluations * action.kernels().cost().evaluation_flops;
 }
 
-/// A larger matrix would take minutes a step, and more memory than anyone was told.
+/// Refuses a dense Hessian that would take minutes a step, and more memory than was announced.
 void refuse_dense(const Action& action, Optimizer optimizer) {
   if (action.unknowns() <= kLargestDenseProblem) return;
   throw Error(
@@ -152,7 +152,7 @@ bool is_kernel_below_rounding(const Action& action, const SaddlePoint& saddle) {
       change += u.diagonal().segment(a * outputs, outputs).sum() *
                 kernels.features().middleCols(a * n0, n0).squaredNorm() / action.temperature();
     }
-  } else {  // without features the energy's own answer, which has its rounding
+  } else {  // without features: from the energy's gradient, which has rounding errors
     change = energy->gradient.cwiseProduct(u).cwiseAbs().sum();
   }
   const auto terms = static_cast<double>(kernels.examples() * outputs);

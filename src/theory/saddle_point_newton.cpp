@@ -18,7 +18,7 @@ using numerics::symmetric_size;
 using numerics::Transpose;
 
 constexpr Index kLargestEigenProblem =
-    700;  // unknowns up to which an indefinite Hessian is repaired by its eigenvalues
+    700;  // up to this many unknowns an indefinite Hessian is repaired by its eigenvalues
 
 constexpr double kShortStep = 1e-3;  // in log U: secant updates are good enough
 
@@ -86,9 +86,9 @@ VectorXd newton_direction(const OrderParameters& u, const MatrixXd& hessian,
   }
 }
 
-/// The part of the energy's Hessian beyond the average information J = alpha^T C_k K^{-1} C_l
-/// alpha: exact where it was computed (J minus the Fisher information), then kept up by symmetric
-/// rank-one updates from differences of the gradient.
+/// The energy's Hessian without the average information J = alpha^T C_k (K + T)^{-1} C_l alpha. It
+/// is exact where it was computed: J minus the Fisher information. Then symmetric rank-one updates
+/// from differences of the gradient keep it up to date.
 class EnergyHessian {
  public:
   /// Exact at this state, the trace in single precision.
@@ -137,8 +137,8 @@ class NewtonSolver final : public GeodesicDescent {
     return h;
   }
 
-  /// An exact Hessian costs as much as some evaluations, or dozens: none for the first step, which
-  /// is long, nor where the last one is as good.
+  /// An exact Hessian costs as much as a few evaluations, or dozens. So none is computed for the
+  /// first step, which is long, or where the last one still serves.
   bool renewal_is_due() {
     if (summary().iterations == 0) return false;
     const double step = summary().history.back().log_step;

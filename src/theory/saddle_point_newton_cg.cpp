@@ -25,7 +25,7 @@ class RecycledPreconditioner {
   explicit RecycledPreconditioner(double unknowns)
       : most_(std::min(kMostPairs,
                        static_cast<std::size_t>(kPairBytes / (4.0 * sizeof(double) * unknowns)))) {}
-  /// The next system is solved with the pairs of the last ones.
+  /// Lets the next system use the pairs of the last one.
   void adopt() {
     for (HessianPair& pair : fresh_) pairs_.push_back(std::move(pair));
     fresh_.clear();
@@ -72,7 +72,7 @@ class NewtonCgSolver final : public GeodesicDescent {
 
  private:
   std::optional<GeodesicStep> next_step() override {
-    // Products only steer; the gradient and the stopping test are in double.
+    // Products only choose directions; the gradient and the stopping test are in double.
     const ActionCurvature curvature(action(), here(), evaluation(), Precision::kSingle);
     Tangent downhill = curvature.gradient();
     for (MatrixXd& m : downhill) m = -m;
@@ -95,7 +95,7 @@ class NewtonCgSolver final : public GeodesicDescent {
                         action().kernels().threads());
   }
 
-  /// A step is the unit: what an interrupted one had done is done again.
+  /// Saves whole steps. The work of an interrupted step is repeated.
   void rest(bool interrupted) override {
     const Clock::time_point now = Clock::now();
     if (!hooks_.save) return;

@@ -3,8 +3,8 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/types.hpp"
 
-/// Second derivatives of log det K from inner products of blocks (private to theory). With W_a =
-/// L^{-1} X_a, K + T = L L^T:
+/// Second derivatives of log det (K + T) from inner products of blocks (private to theory). Here
+/// K^{-1} is short for (K + T)^{-1}. With W_a = L^{-1} X_a, K + T = L L^T:
 ///   tr(K^{-1} C_ab K^{-1} C_cd) = <Z_ad, Z_bc> = <Y_ba, Y_cd>,    Z_ab = W_a^T W_b (N_0 x N_0),
 ///   Y_ab = W_a W_b^T (P x P).
 /// Either kind of block serves; the smaller one is cheaper.

@@ -9,6 +9,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/fixed_point_columns.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "kernel_forms.hpp"
 
 namespace headway::theory {
 namespace {
@@ -19,8 +20,8 @@ using numerics::symmetric_index;
 using numerics::symmetric_size;
 using numerics::Transpose;
 
-constexpr double kErrorProbability = 1e-12;  // that one energy is further off than its bound
-constexpr std::uint64_t kRoundingSeed = 0;   // the kernels of a data set are the same in every run
+constexpr double kErrorProbability = 1e-12;  // that an energy is wrong by more than its bound
+constexpr std::uint64_t kRoundingSeed = 0;   // fixed: kernels of a data set are always the same
 
 /// All path-path kernels, symmetrised (C_ab + C_ba off the diagonal) and packed: one column per
 /// pair a >= b, the lower triangle of P x P column by column. K and its gradient are then one
@@ -281,13 +282,65 @@ MatrixXd StoredState::second_order_matrix(const MatrixXd& sigma, Precision preci
   return 0.5 * (result + result.transpose());
 }
 
+constexpr double kProductMemoryLimit =
+    256.0 * 1024 * 1024;               // bytes for all K^{-1} C_k of a Hessian
+constexpr double kMemoryBound = 10.0;  // a flop that waits for memory is this much slower
+constexpr double kMemoryShare = 0.5;   // of the limit, that `auto` gives to kernels
+
+void count_stored(const KernelCounts& s, int /*ranks*/, KernelCost& cost) {
+  const double product_flops = 2.0 * triangle(s.p) * std::pow(s.n, 3);
+  cost.hessian_by_products = !cost.compact && product_flops < s.block_flops() &&
+                             2.0 * kNumber * s.n * s.n * triangle(s.p) < kProductMemoryLimit;
+  cost.construction_flops = s.n * s.n * s.n0 * s.p * s.p;
+  // Memory-bound: two passes over the packed kernels.
+  cost.evaluation_flops = (cost.compact ? 2.0 : 4.0) * s.packed() + std::pow(s.n, 3);
+  cost.hessian_flops = cost.hessian_by_products ? product_flops : s.block_flops();
+  // Passes over the packed kernels wait for memory; products of the features do not.
+  cost.product_flops = 4.0 * s.packed() + 4.0 * std::pow(s.n, 3);
+  cost.whitened_products = s.whitened_flops() < kMemoryBound * cost.product_flops;
+  if (cost.whitened_products) cost.product_flops = s.whitened_flops();
+  // With fixed point the features are held, too, for evaluations in double. With a Hessian by
+  // products the kernels are held in single precision, too.
+  const double square = kNumber * s.n * s.n;
+  cost.kernel_bytes =
+      cost.compact ? 0.5 * kNumber * s.packed() + kNumber * s.features() : kNumber * s.packed();
+  cost.state_bytes = square;
+  cost.work_bytes = 1.5 * square;
+  cost.product_bytes = 4.0 * square + (cost.whitened_products ? 2.5 * kNumber * s.features() : 0.0);
+  cost.hessian_bytes = kNumber * (s.features() + s.block_numbers() + s.information_numbers());
+  if (!cost.hessian_by_products) return;
+  cost.kernel_bytes += 0.5 * square * triangle(s.p);
+  cost.state_bytes += square;
+  cost.hessian_bytes = 2.0 * square * triangle(s.p) + kNumber * s.information_numbers();
+}
+
+std::string refuse_stored(const KernelCounts& sizes, const PathKernelOptions& /*options*/) {
+  const std::string refusal = needs_one_output(sizes);
+  return refusal.empty() ? "" : refusal + "; use \"streamed\"";
+}
+
+/// Bound by memory: two passes over the packed kernels.
+Claim claim_stored(const KernelCounts& sizes, const PathKernelOptions& options) {
+  const double bytes = kNumber * sizes.packed() * (holds_compact(sizes, options) ? 0.5 : 1.0);
+  return bytes < kMemoryShare * options.memory_limit_bytes ? Claim::kGood : Claim::kNone;
+}
+
 }  // namespace
 
-std::shared_ptr<const PathKernels> make_stored_kernels(MatrixXd features, MatrixXd labels,
-                                                       Index paths, int threads,
-                                                       double energy_tolerance) {
-  return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths, threads,
-                                         energy_tolerance);
+const KernelFormDescription& stored_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kStored,
+      "stored",
+      refuse_stored,
+      claim_stored,
+      count_stored,
+      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+         const KernelCost& cost) -> std::shared_ptr<const PathKernels> {
+        return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths,
+                                               options.threads,
+                                               cost.compact ? options.energy_tolerance : 0.0);
+      }};
+  return form;
 }
 
 }  // namespace headway::theory

@@ -3,6 +3,7 @@
 
 #include "example_space.hpp"
 #include "headway/numerics/tiles.hpp"
+#include "kernel_forms.hpp"
 
 namespace headway::theory {
 namespace {
@@ -28,8 +29,8 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
   const Index total = examples() * outputs();
   MatrixXd k(total, total);
   if (outputs() == 1) {
-    // K = (X F)(X F)^T, U = F F^T: half the flops of X U X^T, which a singular U (narrow layers)
-    // still needs.
+    // K = (X F)(X F)^T with U = F F^T takes half the flops of X U X^T. A singular U (narrow layers)
+    // has no Cholesky factor and needs the latter.
     if (const std::optional<SpdFactor> frame = SpdFactor::factor(u)) {
       const MatrixXd framed = mix_paths(features_, frame->lower(), threads());
       numerics::symmetric_product_tiled(framed, framed, Transpose::kNo, k, threads());
@@ -86,11 +87,46 @@ MatrixXd StreamedKernels::contract(const MatrixXd& m) const {
   return 0.5 * (result + result.transpose());
 }
 
+void count_streamed(const KernelCounts& s, int /*ranks*/, KernelCost& cost) {
+  const bool one = s.c == 1.0;
+  const double square = kNumber * s.rows() * s.rows();
+  cost.evaluation_flops = (one ? 2.0 : 4.0) * s.rows() * s.rows() * s.columns() +
+                          4.0 * s.features() * s.p + std::pow(s.rows(), 3);
+  cost.hessian_flops = s.block_flops();
+  const double d = s.columns();
+  cost.whitened_products = one;
+  cost.product_flops = one ? s.whitened_flops()
+                           : 4.0 * s.rows() * s.rows() * d + 4.0 * std::pow(s.rows(), 3) +
+                                 4.0 * s.features() * s.p * s.c * s.c;
+  // One output: L^{-1} X gives the gradient and stays for the Hessian.
+  cost.state_bytes = square + (one ? kNumber * s.features() : 0.0);
+  cost.work_bytes = one ? 0.0 : square + kNumber * s.features();
+  // Whitened features, their mixture and their product with M, in single precision.
+  cost.product_bytes = one ? 1.5 * kNumber * s.features() : 4.0 * square + kNumber * s.features();
+  cost.hessian_bytes = kNumber * (s.block_numbers() + s.information_numbers() +
+                                  (one ? 0.0 : s.rows() * s.order() * s.n0));
+}
+
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
                                                          Index paths, int threads) {
   return std::make_shared<StreamedKernels>(std::move(features), std::move(labels), paths, threads);
+}
+
+const KernelFormDescription& streamed_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kStreamed,
+      "streamed",
+      [](const KernelCounts&, const PathKernelOptions&) { return std::string(); },
+      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kFallback; },
+      count_streamed,
+      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+         const KernelCost& /*cost*/) {
+        return make_streamed_kernels(std::move(features), std::move(labels), paths,
+                                     options.threads);
+      }};
+  return form;
 }
 
 }  // namespace headway::theory

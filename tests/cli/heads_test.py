@@ -115,7 +115,7 @@ class TrainedHeads(ProgramTest):
             self.assertLessEqual({"r2_change", "gradient_sensitivity", "loss_change"}, set(head))
             self.assertNotEqual(head["r2_change"], 0.0)
         theirs = {name for name in softmax["cumulative"] if name.startswith("theory")}
-        self.assertEqual(theirs, {"theory error_rise pruned N = 20 T = 0.1", "theory score pruned N = 20 T = 0.1"})
+        self.assertEqual(theirs, {f"theory {what} pruned N = 20 T = 0.1" for what in ("error_rise", "U=1", "score")})
         self.assertFalse(any(name.startswith("theory") for name in hyla["cumulative"]))
         self.assertEqual(len(softmax["cumulative"]["greedy"]), 3)  # of four heads, one stays in each layer
         last = self.object_of("prune", self.trained, *settings(*SMALL_PRUNE, "prune.weights=last"))

@@ -127,6 +127,41 @@ class Learned(ProgramTest):
         self.assertAlmostEqual(point["action"], given["action"], 10)
         np.testing.assert_allclose(point["U"][0], given["U"][0], rtol=1e-6)
 
+    def test_the_copy_task_starts_where_it_is_told(self):
+        """Near no attention the search stays in a bad minimum; from the head that knows the answer it finds a lower one."""
+        task = ["copy.toml", "--set", "task.train_examples=60", "--set", "task.test_examples=200", "--set",
+                "solve.attention_starts=1", "--threads", "1"]
+        Path(self.path("copy.toml")).write_text("schema = 1\n[task]\nkind = \"copy\"\n[model]\nwidths = 100\ntemperature = 0.1\n"
+                                                "[model.attention_prior]\nvariance = 4.0\n")
+        task[0] = self.path("copy.toml")
+        minima = {}
+        for start in ("none", "given"):
+            process = run("solve", *task, "--set", f"solve.attention_start={start}", "--json")
+            self.assertEqual(process.returncode, 0, process.stderr)
+            point, = json.loads(process.stdout)["points"]
+            minima[start] = point["minima"][0]
+            self.assertEqual(point["minima"][0]["starts"], 1)
+        self.assertLess(minima["given"]["action"], minima["none"]["action"] - 0.1)
+        process = run("solve", *task, "--json")
+        self.assertEqual(json.loads(process.stdout)["points"][0]["minima"][0], minima["none"])
+
+    def test_chains_start_where_they_are_told(self):
+        few = ["--set", "sample.draws=1", "--set", "sample.warmup=0", "--set", "sample.replicas=1", "--set",
+               "sample.chains=1", "--set", "sample.keep_weights=true", "--set", "solve.attention_starts=1", "--set",
+               "sample.attention_start=given", "-q", "-o"]
+        data, output = self.data(with_heads=True), self.path("out.h5")
+        process = run("sample", data, *PRIOR, *few, output)
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        with h5py.File(output) as file, h5py.File(data) as given:
+            drawn = file["points/0/draws/attention_weights"][0, 0].reshape(2, 2, 2, 2)
+            names = file["points/0/attention_weight_names"][:2]
+            start = np.stack([given[f"attention/weights/layer_{layer}"][()] for layer in (1, 2)]) * 2  # logits are over N_0
+        self.assertEqual(list(names), [b"W_1^1[1,1]", b"W_1^1[2,1]"])
+        start = start.transpose(0, 1, 3, 2)  # column by column
+        # One transition later: draws of the prior would be some deviations, sqrt(6), away.
+        self.assertLess(np.abs(drawn - start).max(), 6.0)
+        self.assertGreater(np.corrcoef(drawn.ravel(), start.ravel())[0, 1], 0.5)
+
     def test_a_table_says_what_it_is(self):
         process = run("sample", self.data(), *PRIOR, *QUICK)
         self.assertIn("learned attention", process.stdout)
@@ -153,6 +188,9 @@ class Refused(ProgramTest):
                 (f"{key}.frozen=[[1,1]]", [f"{key}.frozen", "gives none"]),
                 (f"{key}.frozen=[[3,1]]", [f"{key}.frozen = [3, 1]", "from 1 to 2"]),
                 (f"{key}.varience=1", ["varience", "variance"]),
+                ("solve.attention_start=given", ["solve.attention_start = \"given\"", "gives none"]),
+                ("sample.attention_start=given", ["sample.attention_start = \"given\"", "gives none"]),
+                ("solve.attention_start=hot", ["solve.attention_start", '"given"']),
                 ("model.temperature=0", ["model.temperature = 0", "above 0"]),
                 ("sample.sampler=gibbs", ['sample.sampler = "gibbs"', '"exact"']),
                 ("sample.metric=information", ["sample.metric"]),
@@ -172,6 +210,20 @@ class Refused(ProgramTest):
             file["train/labels"] = [1.0, -1.0, 1.0]
         self.refused(["holds path features", "inputs"], data=path, code=65)
 
+    def test_inspect_shows_what_was_learned(self):
+        data, output = write_data(self.path("data.h5")), self.path("out.h5")
+        run("solve", data, *PRIOR, "--set", "solve.attention_starts=6", "-q", "-o", output)
+        lines = run("inspect", output).stdout.split("Contents:")[0].splitlines()
+        columns = next(line.split() for line in lines if "attention_largest" in line)
+        self.assertEqual(columns, ["name", "action", "attention_entropy", "attention_largest", "starts", "converged?"])
+        with h5py.File(output) as file:
+            minima = file["points/0/minima"]
+            rows = [line.split() for line in lines[lines.index(next(l for l in lines if "attention_largest" in l)) + 1:]]
+            for number in minima:
+                self.assertAlmostEqual(float(rows[int(number)][3]), minima[number].attrs["attention_largest"], 5)
+        run("sample", data, *PRIOR, *QUICK, "-q", "-o", self.path("draws.h5"))
+        self.assertIn("attention_largest_mean", run("inspect", self.path("draws.h5")).stdout.split("Contents:")[0])
+
     def test_masks_that_hide_every_key(self):
         path = write_data(self.path("masked.h5"))
         with h5py.File(path, "a") as file:
@@ -186,6 +238,23 @@ class Refused(ProgramTest):
         process = run("solve", write_data(self.path("data.h5")))
         self.assertEqual(process.returncode, 65)
         self.assertIn("no attention is given", process.stderr)
+        self.assertIn("model.attention_prior", process.stderr)
+
+    def test_data_without_attention_are_valid_and_described(self):
+        data = write_data(self.path("data.h5"))
+        process = run("validate", data)
+        self.assertEqual(process.returncode, 0, process.stdout)
+        self.assertIn("valid. It gives no attention: a study must let it be learned", process.stdout)
+        text = run("inspect", data).stdout
+        self.assertIn("attention  none", text)
+        self.assertNotIn("fault", text)
+        self.assertIn("--set model.attention_prior.heads=[1]", text)
+        self.assertEqual(run("validate", write_data(self.path("heads.h5"), with_heads=True)).stdout.split(": ")[1], "valid\n")
+        with h5py.File(data, "a") as file:
+            del file["train/inputs"]
+        process = run("validate", data)
+        self.assertEqual(process.returncode, 65)
+        self.assertIn("no attention is given", process.stdout)
 
     def test_other_verbs(self):
         for verb in ("align", "prune"):

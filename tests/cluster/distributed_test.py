@@ -138,7 +138,7 @@ class Interruptions(ProgramTest):
         folder = self.output + ".checkpoint"
         return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("point_")]
 
-    def test_ctrl_c(self):
+    def test_after_ctrl_c_any_number_of_ranks_goes_on(self):
         process = self.start(OMPI_MCA_odls_base_sigkill_timeout="2")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)
@@ -148,7 +148,7 @@ class Interruptions(ProgramTest):
             self.assertIn(len(file["points"]), range(1, 12))
         self.check_goes_on()
 
-    def test_a_rank_that_dies(self):
+    def test_a_rank_that_dies_leaves_its_points(self):
         process = self.start()
         os.kill(process_of_rank(process.pid, 1), signal.SIGKILL)
         _, message = process.communicate(timeout=120)

@@ -65,7 +65,7 @@ class StepsTogether(TrainTest):
             self.check(run("train", self.tiny, *LONG, "-o", os.path.join(StepsTogether.kept.name, "whole.h5")), 0)
         return os.path.join(StepsTogether.kept.name, "whole.h5")
 
-    def test_a_rank_that_dies(self):
+    def test_after_a_rank_dies_other_ranks_go_on(self):
         output = self.path("killed.h5")
         process = self.start(output, 2)
         os.kill(process_of_rank(process.pid, 1), signal.SIGKILL)

@@ -1,6 +1,6 @@
-// The reader of data-set files on arbitrary bytes: every file is either refused with
-// Error{kBadData} or with a list of faults, each on one line, or it is sound, and then reading it
-// gives finite labels and inputs, or does not fit into memory.
+// The reader of data-set files on arbitrary bytes. Every file is refused with Error{kBadData}, or
+// with a list of faults, each on one line, or it is sound. Reading a sound file gives finite labels
+// and inputs, or runs out of memory.
 //
 // The checks run in this process, so that the fuzzer sees their coverage; read_dataset itself runs
 // them in a forked copy. The HDF5 library is not ours and crashes on some damaged files: run with

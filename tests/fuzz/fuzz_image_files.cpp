@@ -1,7 +1,7 @@
 // The readers of images on arbitrary bytes: every input is refused with Error{kBadData}, or gives a
 // set whose classes cover its drawings. The first byte says what the rest is: a PNG, an Omniglot
 // archive, or an IDX file of images (with three labels). Chunks of a PNG mostly get the check sum
-// of what they have become, else nothing but that would be found wrong with them.
+// of their new content. Otherwise the check sum is the only fault that would be found.
 #include <zlib.h>
 
 #include <cstddef>

@@ -1,11 +1,11 @@
 // The readers of results on arbitrary bytes: every file is either refused with Error{kBadData}, in
 // one line, or gives a result whose parts belong together.
 //
-// The checks of all bytes that a reader makes first run in a forked copy, and texts are sealed by
-// their SHA-256: of what a fuzzer changes, hardly anything would come to the readers. So these are
-// called here without either, as they are for bytes that the program itself made. The HDF5 library
-// is not ours and crashes on some damaged files: see fuzz_dataset_file.cpp, also for
-// HEADWAY_FUZZ_ISOLATED=1, where the public functions are called with checks and seal.
+// A reader first checks all bytes in a forked copy, and texts are sealed by their SHA-256. So
+// hardly any change by a fuzzer would get as far as the readers. Here they are called without check
+// and seal, as they are for bytes that the program itself made. The HDF5 library is not ours and
+// crashes on some damaged files: see fuzz_dataset_file.cpp. With HEADWAY_FUZZ_ISOLATED=1, described
+// there, the public functions are called with checks and seal.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -60,7 +60,7 @@ for name in $names; do
   tried=$(sed -n 's/^Done \([0-9]*\) runs.*/\1/p; s/^#\([0-9]*\): cov.*/\1/p' "$build/$name.log" | tail -1)
   if [ -z "$tried" ]; then # it did not even run
     found="FAULT, see $build/$name.log"
-  elif is_hdf5 "$name"; then # whose code is that of the last input that HDF5 broke at
+  elif is_hdf5 "$name"; then # its exit code is that of the last input that broke HDF5
     contained "$name" || found="FAULT, see $build/found/$name.log"
   elif [ "$code" != 0 ]; then
     found="FAULT, see $build/$name.log"

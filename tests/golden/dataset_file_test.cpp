@@ -54,7 +54,7 @@ double attention(const headway::ExampleSource& source, int layer, int heads, Ind
 
 }  // namespace
 
-TEST_CASE("toy1: one layer of supplied attention") {
+TEST_CASE("toy1 is read as one layer of supplied attention") {
   REQUIRE(validate_dataset(golden("toy1.h5")).empty());
   const Dataset data = read_dataset(golden("toy1.h5"));
   CHECK(data.form == AttentionForm::kSupplied);
@@ -76,7 +76,7 @@ TEST_CASE("toy1: one layer of supplied attention") {
   CHECK(data.content_hash == "0cd135622ce6c1033840634f2d06f38b6c7437619b6db70d2682a25dad54d05d");
 }
 
-TEST_CASE("toy3: three layers of supplied attention") {
+TEST_CASE("toy3 is read as three layers of supplied attention") {
   const Dataset data = read_dataset(golden("toy3.h5"));
   CHECK(data.heads == std::vector<int>{2, 3, 2});
   CHECK(data.layers.size() == 3);
@@ -87,7 +87,7 @@ TEST_CASE("toy3: three layers of supplied attention") {
   CHECK_THAT(total(all_inputs(*data.test->examples)), WithinRel(-1.1488999761293321, 1e-9));
 }
 
-TEST_CASE("toy3outputs: labels of three outputs") {
+TEST_CASE("toy3outputs is read with labels of three outputs") {
   const Dataset data = read_dataset(golden("toy3outputs.h5"));
   CHECK(data.outputs() == 3);
   CHECK(data.heads == std::vector<int>{2, 2});
@@ -97,7 +97,7 @@ TEST_CASE("toy3outputs: labels of three outputs") {
   CHECK(attention(*data.train.examples, 2, 2, 5, {1, 2, 3}) == 0.25980680106245735);
 }
 
-TEST_CASE("hmm4_paths: path features, row-major in (path, feature)") {
+TEST_CASE("hmm4_paths is read as path features, row-major in (path, feature)") {
   const Dataset data = read_dataset(golden("hmm4_paths.h5"));
   CHECK(data.form == AttentionForm::kPathFeatures);
   CHECK(data.heads == std::vector<int>{2, 2});

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kLargestZ = 4.5;
 
-/// What a golden file says about one posterior.
+/// The numbers of one posterior in a golden file.
 struct Expected {
   std::vector<Index> widths;
   std::vector<double> variances;
@@ -94,11 +94,11 @@ void check_against(const Expected& expected, const headway::SamplePoint& point) 
       ++entries;
     }
   }
-  CHECK(squares / static_cast<double>(entries) < 3.0);  // many entries a little off fail as well
+  CHECK(squares / static_cast<double>(entries) < 3.0);  // fails when many entries are a little off
   const headway::SampledMatrix& readout = point.readout_order_parameter;
   CHECK(std::abs(readout.mean(0, 0) - expected.readout_mean) <
         kLargestZ * std::hypot(readout.mcse(0, 0), expected.readout_error));
-  // The file gives no error of the predictor: its own draws are some hundreds.
+  // The file has no error of the predictor. It is a mean over some hundred draws.
   CHECK((point.predictor.mean.col(0) - expected.predictor).cwiseAbs().maxCoeff() < 0.15);
   CHECK(std::abs(point.predictor.accuracy - expected.accuracy) < 0.051);
 }
@@ -202,20 +202,20 @@ void check_sampled(const test::TheoryCase& c, double temperature,
 
 }  // namespace
 
-TEST_CASE("hidden-Markov task at N = 10: every entry of U_1, U_a and the predictor") {
+TEST_CASE("U_1, U_a and the predictor of the hidden-Markov task at N = 10 agree in every entry") {
   const std::string path = std::string(HEADWAY_TEST_DATA) + "/golden/hmm4_paths.h5";
   const Expected expected = read_expected(path, "exact_posterior/case_0_10_10_10");
   check_against(expected, sample_golden(path, expected, ""));
 }
 
-TEST_CASE("three layers, unequal widths and variances, N_1 = 6 below p_1 = 12") {
+TEST_CASE("three layers of unequal widths and variances agree, with N_1 = 6 below p_1 = 12") {
   const std::string path = std::string(HEADWAY_TEST_DATA) + "/golden/toy3.h5";
   const Expected expected = read_expected(path, "exact_posterior/case_0_6_5_4_7");
   REQUIRE(expected.mean.rows() > expected.widths.front());
   check_against(expected, sample_golden(path, expected, "mean"));
 }
 
-TEST_CASE("singular U_1 against importance sampling from the prior") {
+TEST_CASE("a singular U_1 has the mean that importance sampling from the prior gives") {
   const std::vector<std::vector<Index>> widths = {{1, 3, 2}, {2, 1, 1}};
   for (const std::vector<Index>& w : widths) {
     test::TheoryCase c = test::random_case({2, 2}, 1, 6, 4, 23);
@@ -226,7 +226,7 @@ TEST_CASE("singular U_1 against importance sampling from the prior") {
     REQUIRE(reference.effective > 2000.0);
 
     check_sampled(c, temperature, kernels, reference, sampling::MetricKind::kDense);
-    theory::PathKernelOptions compact;  // and what large problems take
+    theory::PathKernelOptions compact;  // also with the kernels that large problems take
     compact.form = theory::KernelForm::kStored;
     compact.energy_tolerance = 1e-3;
     compact.compact_above_bytes = 0.0;

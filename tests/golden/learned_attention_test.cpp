@@ -33,7 +33,7 @@ struct Golden {
   std::vector<double> mean, error;
 };
 
-// The first `count` examples of all, or the others.
+// Examples [begin, begin + count) of all.
 Tensor part(const Tensor& all, Index begin, Index count) {
   Tensor out({count, all.shape[1], all.shape[2]});
   const Index size = all.shape[1] * all.shape[2];
@@ -120,8 +120,8 @@ void check_golden(const std::string& name) {
                                        attention(golden.test_inputs));
   sampling::SamplerOptions options;
   options.chains = 4;
-  options.warmup = 500;
-  options.draws = 1500;
+  options.warmup = 300;
+  options.draws = 900;
   options.seed = 5;
   options.replicas = 6;
   options.metric = sampling::MetricKind::kDense;

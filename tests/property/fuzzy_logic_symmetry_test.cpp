@@ -1,4 +1,4 @@
-// What Zadeh's logic must obey on any input.
+// Symmetries and bounds of Zadeh's logic that hold for every input.
 #include <algorithm>
 #include <cmath>
 #include <vector>

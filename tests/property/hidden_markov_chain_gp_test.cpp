@@ -43,8 +43,9 @@ double accuracy(const HiddenMarkovChainOptions& options, std::uint64_t seed) {
   return (mean.array() * data.test->labels.col(0).array() > 0.0).cast<double>().mean();
 }
 
-// Mean over seeds within z standard errors of the reference's mean: its spread over 8 seeds, ours
-// over kSeeds, plus the binomial error of fewer test examples.
+// Checks that the mean over seeds is within z standard errors of the reference's mean. The errors
+// are the spread over the reference's seeds and over our kSeeds, and the binomial error of fewer
+// test examples.
 void check_accuracy(HiddenMarkovChainOptions options, double expected, double spread,
                     double reference_seeds) {
   options.test_examples = 400;
@@ -58,14 +59,14 @@ void check_accuracy(HiddenMarkovChainOptions options, double expected, double sp
 
 }  // namespace
 
-TEST_CASE("Gaussian-process accuracy with all four paths") {
+TEST_CASE("Gaussian-process accuracy with all four paths is that of the reference") {
   HiddenMarkovChainOptions options;
   options.layers = {{head(HeadKind::kSameToken), head(HeadKind::kRandom)},
                     {head(HeadKind::kUniform), head(HeadKind::kRandom)}};
   check_accuracy(options, 0.846, 0.013, 8);
 }
 
-TEST_CASE("Gaussian-process accuracy of the hard variant") {
+TEST_CASE("Gaussian-process accuracy of the hard variant is that of the reference") {
   HiddenMarkovChainOptions options;
   options.noise = {1.0, 1.0, 5.0};
   options.layers = {{head(HeadKind::kSameToken), head(HeadKind::kUniform, 0.0)},
@@ -73,7 +74,7 @@ TEST_CASE("Gaussian-process accuracy of the hard variant") {
   check_accuracy(options, 0.818, 0.023, 8);
 }
 
-TEST_CASE("Gaussian-process accuracy of the good path, alone and with the denoising path") {
+TEST_CASE("The good path, alone and with the denoising path, has the reference's accuracy") {
   HiddenMarkovChainOptions options;
   options.layers = {{head(HeadKind::kSameToken)}, {head(HeadKind::kUniform)}};
   check_accuracy(options, 0.940, 0.013, 1);

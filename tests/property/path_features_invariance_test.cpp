@@ -1,4 +1,4 @@
-// What must not change the path features, or changes them in a known way.
+// Changes of the inputs that leave path features alone, or change them in a known way.
 #include <cmath>
 #include <functional>
 #include <numeric>

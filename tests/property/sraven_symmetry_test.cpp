@@ -1,4 +1,4 @@
-// What the posterior and the ambiguity of an SRAVEN instance must not depend on.
+// Symmetries of the posterior and of the ambiguity of an SRAVEN instance.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -28,7 +28,7 @@ Order random_order(Rng& rng) {
   return order;
 }
 
-// Shows at position k of column c what stood at orders[c][k].
+// The instance with position orders[c][k] of column c moved to position k.
 SravenInstance reordered(const SravenInstance& instance, const std::array<Order, 3>& orders) {
   SravenInstance result = instance;
   for (std::size_t panel = 0; panel < kSravenPanels; ++panel) {

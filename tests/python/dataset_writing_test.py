@@ -95,6 +95,14 @@ class RoundTrips(WritingTest):
             np.testing.assert_array_equal(stored, features)
             self.assertEqual(list(stored.attrs["heads"]), [2, 3])
 
+    def test_inputs_without_attention(self):
+        """For studies that let attention be learned."""
+        self.write(**self.good.base)
+        self.assertEqual(headway.check_dataset(self.path), [])
+        with h5py.File(self.path) as file:
+            self.assertEqual({name for name in file}, {"train", "test"})
+            np.testing.assert_array_equal(file["train/inputs"], self.good.base["train_inputs"])
+
     def test_several_outputs_and_no_test_set(self):
         one_hot = np.eye(3)[np.arange(P) % 3]
         self.write(train_inputs=self.good.base["train_inputs"], train_labels=one_hot,
@@ -155,7 +163,7 @@ class WhereToWrite(WritingTest):
     def test_bad_data_leaves_an_existing_file(self):
         self.path.write_text("precious")
         with self.assertRaises(headway.BadDataError):
-            self.write(**self.good.base, overwrite=True)
+            self.write(**self.good.weights | {"train_labels": None}, overwrite=True)
         self.assertEqual(self.path.read_text(), "precious")
 
     def test_missing_folder_and_folder_in_the_way(self):

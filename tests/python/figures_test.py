@@ -220,6 +220,8 @@ class Contents(FigureTest):
                               (thick, pruning.squared_error_change_sd)):
             ends = np.array(lines.get_segments())[:, :, 0]
             np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * errors)
+        (control,) = [line for line in axes.lines if line.get_marker() == "D"]
+        np.testing.assert_array_equal(control.get_xdata(), pruning.squared_error_change_without_theory)
         self.assertIn("0.90", axes.get_title(loc="left"))
 
     def test_rank_correlation(self):

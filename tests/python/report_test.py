@@ -10,6 +10,7 @@ import re
 import shutil
 import tempfile
 import unittest
+import unittest.mock
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -100,6 +101,15 @@ class Reader(HTMLParser):
 def made(*names, labels=None):
     text = page([read_any(place(name)) for name in names], labels)
     return text, Reader(text)
+
+
+class WithoutPictures(unittest.TestCase):
+    """Tests of what stands beside the pictures of a page: drawing them is most of the time."""
+
+    def setUp(self):
+        patch = unittest.mock.patch("headway.report.drawings.themed_svg", lambda figure, prefix, label: f'<svg id="{prefix}-drawn"></svg>')
+        patch.start()
+        self.addCleanup(patch.stop)
 
 
 def embedded(text):
@@ -214,7 +224,7 @@ class Contents(unittest.TestCase):
                          [{"lang": "en"}])
 
 
-class Cards(unittest.TestCase):
+class Cards(WithoutPictures):
     """Results of one network on the same data share a card; others do not."""
 
     def cards(self, *names, **options):
@@ -267,7 +277,7 @@ class Cards(unittest.TestCase):
         self.assertEqual([("checked" in box) for box in found.all("input", name="shown")], [True, False])
 
 
-class Beside(unittest.TestCase):
+class Beside(WithoutPictures):
     """Theory beside samples: numbers of the files, and differences in the samples' standard errors."""
 
     def table(self, *names):
@@ -447,7 +457,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual((found["names"], found["borders"]), (["+1", "−1"], [0.5, 1.0]))
 
 
-class CommandLine(unittest.TestCase):
+class CommandLine(WithoutPictures):
     def run_main(self, *arguments):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -1,6 +1,6 @@
-// Theory against networks drawn from the prior (eqs. 14 and 24): over all weights, at
-// any width, E[f(x) f(x')] is the Gaussian-process kernel and E[U_1] its order parameter. Each
-// entry must lie within z = 5.5 standard errors, estimated from the draws.
+// Theory against networks drawn from the prior (eqs. 14 and 24). Averaged over all weights, at any
+// width, E[f(x) f(x')] is the Gaussian-process kernel and E[U_1] its order parameter. Each entry
+// must lie within z = 5.5 standard errors, estimated from the draws.
 #include <cmath>
 
 #include "catch.hpp"
@@ -101,6 +101,6 @@ TEST_CASE("Networks drawn from the prior have the Gaussian-process covariance") 
   CHECK(products.z_scores(problem.kernel).maxCoeff() < kZ);
   const MatrixXd expected = 1.1 * 1.3 * 0.6 * MatrixXd::Identity(4, 4);
   CHECK(order_parameter.z_scores(expected).maxCoeff() < kZ);
-  // The check sees a kernel that is wrong by the variance of one layer.
+  // The check notices a kernel that is wrong by the variance of one layer.
   CHECK(products.z_scores(problem.kernel / 1.3).maxCoeff() > kZ);
 }

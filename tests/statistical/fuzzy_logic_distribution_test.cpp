@@ -1,6 +1,6 @@
 // Rejection rate of the splits, uniformity of tasks and inputs, independence of the splits'
-// streams. |z| < 5.5 for each check, a chance of 4e-8 each; each kind of check also sees a broken
-// draw.
+// streams. |z| < 5.5 for each check, a chance of 4e-8 each. Each kind of check also notices a
+// broken draw.
 #include <cmath>
 #include <vector>
 
@@ -124,7 +124,7 @@ TEST_CASE("The splits' examples of equal index are independent") {
   CHECK(std::abs(correlation_z(train, held_out)) < kZ);
   CHECK(std::abs(correlation_z(train, unknown)) < kZ);
   CHECK(std::abs(correlation_z(held_out, unknown)) < kZ);
-  // One value in twenty shared is seen.
+  // The check notices that one value in twenty is shared.
   std::vector<float> shared = held_out;
   for (std::size_t i = 0; i < shared.size(); i += 20) shared[i] = train[i];
   CHECK(std::abs(correlation_z(train, shared)) > kZ);

@@ -65,11 +65,11 @@ void check(const std::string& study_name, const std::vector<Reference>& referenc
 
 }  // namespace
 
-TEST_CASE("four paths") {
+TEST_CASE("accuracies with four paths are those of the reference") {
   check("hmm-four-paths",
         {{"GP", .846, .013}, {"N=10", .957, .006}, {"N=100", .922, .016}, {"N=1000", .857, .013}});
 }
 
-TEST_CASE("two paths, out-of-plane noise") {
+TEST_CASE("accuracies with two paths and out-of-plane noise are those of the reference") {
   check("hmm-two-paths-hard", {{"GP", .818, .023}, {"N=10", .948, .008}});
 }

@@ -1,5 +1,5 @@
-// The exact chain where layers are narrower than the matrices they make, on few data: chains that
-// started in different places agree (in trapezoidal coordinates alone R-hat is 1.5 here).
+// The exact chain in layers narrower than the number of paths, on few data. Chains that started in
+// different places agree. In trapezoidal coordinates alone R-hat is 1.5 here.
 #include <cstdio>
 #include <string>
 

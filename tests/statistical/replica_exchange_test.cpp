@@ -1,5 +1,5 @@
-// Replica exchange: both modes of a distribution that one chain does not leave a mode of, and the
-// evidence by both ways.
+// Replica exchange finds both modes of a distribution, where a single chain stays in one. Both
+// estimates of the evidence are right.
 #include <cmath>
 #include <vector>
 
@@ -47,7 +47,7 @@ std::vector<posterior::TemperedDraws> tempered(const sampling::SamplingResult& r
   return chains;
 }
 
-// Forgets that the likelihood has a power.
+// A wrong target, which ignores the inverse temperature.
 class WrongTarget final : public TwoModesTarget {
  public:
   double log_likelihood(const Eigen::Ref<const VectorXd>& q) override {
@@ -60,7 +60,7 @@ class WrongTarget final : public TwoModesTarget {
 
 }  // namespace
 
-TEST_CASE("chains with replicas have both modes in their shares, and the evidence") {
+TEST_CASE("chains with replicas have both modes in the right shares, and the evidence") {
   const sampling::SamplingResult result = sampling::sample(TwoModesTarget(), options_of(6));
   const sampling::QuantityDiagnostics share = share_of_mode(result);
   INFO("share " << share.mean << " +- " << share.mcse_mean << ", R-hat " << share.rhat);

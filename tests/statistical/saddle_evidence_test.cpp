@@ -1,5 +1,5 @@
-// log p(y) about the saddle point against the exact chain's, on the paper's hidden-Markov study:
-// the difference falls as 1/N, and at N = 1000 it is within the sampling error.
+// log p(y) about the saddle point against that of the exact chain, on the paper's hidden-Markov
+// study. The difference falls as 1/N, and at N = 1000 it is within the sampling error.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -11,7 +11,7 @@
 
 using namespace headway;
 
-TEST_CASE("the saddle point's evidence agrees with that of samples as 1/N") {
+TEST_CASE("the saddle point's evidence differs from that of samples by O(1/N)") {
   headway::Study study =
       io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
   study.model.widths = {{10}, {1000}};

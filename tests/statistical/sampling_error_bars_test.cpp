@@ -1,8 +1,8 @@
-// Error bars on a process whose answer is exact: the stationary AR(1) process x_t = phi x_{t-1} +
-// e_t, e ~ N(0, 1), has autocorrelations phi^t, so tau = (1 + phi) / (1 - phi) and an effective
-// sample size of n / tau for the mean, and with phi^2 in place of phi for the square. Estimates are
-// divided by their claimed standard errors: over many independent repetitions the squares of these
-// ratios must average to 1. Error bars that forget the autocorrelation fail the same test.
+// Error bars on a process whose answer is exact. The stationary AR(1) process x_t = phi x_{t-1} +
+// e_t, e ~ N(0, 1), has autocorrelations phi^t. So tau = (1 + phi) / (1 - phi), and the effective
+// sample size is n / tau for the mean; for the square, phi^2 takes the place of phi. Deviations of
+// estimates are divided by their claimed standard errors. Over many independent repetitions the
+// squares of these ratios must average to 1. Error bars that forget the autocorrelation fail.
 #include <cmath>
 #include <numbers>
 

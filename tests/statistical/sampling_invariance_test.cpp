@@ -1,8 +1,8 @@
-// Every transition leaves its target invariant, shown without a chain: draw the parameters from the
-// prior and data from the likelihood, so that the parameters are one exact posterior draw; apply
-// the transition a few times; the result must be an exact posterior draw again, its posterior
-// distribution function uniform over independent repetitions (simulation- based calibration with an
-// exact start, Gandy and Scott 2020). The same test rejects samplers broken on purpose.
+// Every transition leaves its target invariant, shown without a chain. Draw the parameters from the
+// prior and data from the likelihood: the parameters are then one exact posterior draw. Apply the
+// transition a few times. The result must be an exact posterior draw again, so its posterior
+// distribution function is uniform over independent repetitions (simulation-based calibration with
+// an exact start, Gandy and Scott 2020). The same test rejects samplers broken on purpose.
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <functional>
@@ -111,7 +111,7 @@ class NutsIgnoresWeightsInSubtrees : public Nuts {
 class NutsPrefersLateHalves : public Nuts {
  public:
   using Nuts::Nuts;
-  // The biased rule of the outer level, used where the draw must be uniform.
+  // Uses the biased rule of the outer level where the draw must be uniform.
   bool take_half(double half, double both, Rng& rng) override {
     const double log_first = both + std::log1p(-std::exp(std::min(half - both, -1e-15)));
     return half > log_first || rng.uniform() < std::exp(half - log_first);

@@ -119,7 +119,7 @@ TEST_CASE("a target's own sweeps are run and diagnosed") {
   check_healthy(result);
 }
 
-TEST_CASE("a heavy-tailed target: five Student t with 4 degrees of freedom") {
+TEST_CASE("NUTS draws a heavy-tailed target: five Student t with 4 degrees of freedom") {
   static constexpr double kDegrees = 4.0;
   const FunctionTarget target(5, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
     gradient.array() = -(kDegrees + 1.0) * q.array() / (kDegrees + q.array().square());
@@ -152,7 +152,7 @@ TEST_CASE("a sampler of another distribution is noticed") {
 }
 
 TEST_CASE(
-    "Neal's funnel: divergences and slow energies are reported, its reparametrisation is clean") {
+    "Neal's funnel gives divergences and slow energies, and its reparametrisation gives none") {
   const FunctionTarget funnel(8, [](const auto& q, Eigen::Ref<VectorXd> gradient) {
     const double v = q[0];
     const double precision = std::exp(-v);

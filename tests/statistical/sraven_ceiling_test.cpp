@@ -1,6 +1,6 @@
 // Ambiguity and Bayes-optimal accuracy of SRAVEN against known values (src/tasks/README.md,
-// "Symbolic Raven matrices": 0.26 %, 25.2 %, 92.9 %) and against guesses that are counted. |z|
-// < 5.5 for each check; each kind of check also sees a broken variant.
+// "Symbolic Raven matrices": 0.26 %, 25.2 %, 92.9 %) and against the share of right guesses. |z| <
+// 5.5 for each check. Each kind of check also notices a broken variant.
 #include <cmath>
 #include <vector>
 
@@ -69,9 +69,9 @@ double calibration_z(const SravenOptions& options, const std::vector<SravenRuleS
 }  // namespace
 
 TEST_CASE("As many instances are ambiguous as an independent count says, in both meanings") {
-  // Counted once by a program written apart from this one in NumPy, from the definitions, over
-  // instances of its own: 0.244 % and 25.21 % of 1.5 million by the published explanations, 0.215 %
-  // and 24.39 % of 1.2 million by the possible ones.
+  // Counts of an independent NumPy program, from the definitions and over its own instances:
+  // 0.244 % and 25.21 % of 1.5 million by the published explanations, 0.215 % and 24.39 % of
+  // 1.2 million by the possible ones.
   const Counts published = count_ambiguous(SravenExplanations::kPublished);
   CHECK(std::abs(two_shares_z(published.every, kInstances, 3659, 1.5e6)) < kZ);
   CHECK(std::abs(two_shares_z(published.some, kInstances, 378207, 1.5e6)) < kZ);
@@ -110,7 +110,7 @@ TEST_CASE("Best guesses are right as often as the posterior says, under all thre
   CHECK(std::abs(calibration_z(options, all, all, 60000)) < kZ);
   CHECK(std::abs(calibration_z(options, train, train, 60000)) < kZ);
   CHECK(std::abs(calibration_z(options, held_out, held_out, 60000)) < kZ);
-  // A solver that thinks of training sets alone promises too much when others come.
+  // A solver that knows of training sets alone is too sure when others occur.
   CHECK(std::abs(calibration_z(options, all, train, 60000)) > kZ);
   SravenOptions unpermuted = options;
   unpermuted.permuted = false;

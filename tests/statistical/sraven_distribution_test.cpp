@@ -1,5 +1,5 @@
-// How SRAVEN instances are distributed. |z| < 5.5 for each check, a chance of 4e-8 each; each kind
-// of check also sees a broken draw.
+// How SRAVEN instances are distributed. |z| < 5.5 for each check, a chance of 4e-8 each. Each kind
+// of check also notices a broken draw.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -97,7 +97,7 @@ std::size_t place_of(const std::vector<std::uint8_t>& permutation) {
 
 }  // namespace
 
-TEST_CASE("Rows follow their own rule always, and the others as often as chance has it") {
+TEST_CASE("Rows always follow their own rule, and other rules as often as by chance") {
   for (int number = 0; number < kSravenRules; ++number) {
     const auto rule = static_cast<SravenRule>(number);
     CAPTURE(sraven_rule_name(rule));
@@ -130,7 +130,7 @@ TEST_CASE("Rows of a grid are uniform and independent") {
     CHECK(uniformity_z(corners) < kZ);
     CHECK(uniformity_z(diagonals) < kZ);
   }
-  // Cells of one row of a progression are not independent, and the check sees it.
+  // Cells of one row of a progression are not independent, and the check notices it.
   std::vector<double> one_row(64);
   for (const SravenGrid& grid : draw_grids(SravenRule::kPlusTwo, 70)) {
     one_row[grid[0] + 8U * grid[1]] += 1.0;

@@ -94,8 +94,8 @@ BlockDraws draw_one_block(const WeightProblem& problem, int l, double gibbs_temp
 WeightProblem single_path() { return {{{1}, {3, 2}, {0.9, 1.2, 1.1}, 1}, 0.1, 8, 3, 21}; }
 
 // Functions of weights and data whose prior means are compared: of the data, of f, of order
-// parameters, of weights. Products of many Gaussians have heavy tails, in which a chain lingers
-// longer than its standard error knows, so logarithms of squares and bounded functions are taken.
+// parameters, of weights. Products of many Gaussians have heavy tails. There a chain stays longer
+// than its standard error tells. So logarithms of squares and bounded functions are compared.
 constexpr Index kQuantities = 12;
 double bounded(double x) { return x / (1.0 + std::abs(x)); }
 VectorXd quantities(const WeightNetwork& network, const VectorXd& position, const MatrixXd& f,
@@ -177,7 +177,7 @@ TEST_CASE("With the rest frozen, each block of one path has its closed-form Gaus
   }
 }
 
-TEST_CASE("So has each block of several heads and outputs") {
+TEST_CASE("Each block of several heads and outputs has its Gaussian posterior, too") {
   const WeightProblem problem{{{2, 2}, {2, 3, 2}, {0.9, 1.1, 1.2, 0.8}, 2}, 0.2, 4, 2, 22};
   for (int l = 0; l <= 3; ++l) {
     const BlockDraws result = draw_one_block(problem, l, problem.temperature);
@@ -203,7 +203,7 @@ TEST_CASE("Sweeps leave the joint distribution of weights and data invariant") {
   }
 }
 
-TEST_CASE("Gibbs over the weights with ten times as many draws", "[.long]") {
+TEST_CASE("Gibbs over the weights is exact with ten times as many draws", "[.long]") {
   for (WeightProblem problem : joint_problems()) {
     INFO(testing::describe(problem));
     problem.stream += 100;
@@ -213,7 +213,7 @@ TEST_CASE("Gibbs over the weights with ten times as many draws", "[.long]") {
   }
 }
 
-TEST_CASE("Sweeps at another noise do not, and Geweke's test says so") {
+TEST_CASE("Geweke's test notices sweeps at another noise") {
   for (const WeightProblem& problem : joint_problems()) {
     INFO(testing::describe(problem));
     const double largest = geweke(problem, 1.3 * problem.temperature, kJointDraws);

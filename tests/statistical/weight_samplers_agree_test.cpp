@@ -1,6 +1,6 @@
 // All samplers of one posterior agree: block Gibbs and NUTS on all weights, and NUTS on the exact
-// chain of eq. 34, which knows no weights. Only order parameters and predictors are
-// compared: of the weights themselves nothing else is identified.
+// chain of eq. 34, which has no weights. Only order parameters and predictors are compared, because
+// nothing else of the weights is identified.
 #include <cmath>
 
 #include "catch.hpp"
@@ -18,8 +18,8 @@ using testing::random_weight_data;
 using testing::WeightData;
 using testing::WeightProblem;
 
-// Of about 100 comparisons in this file one exceeds it by chance in 7e-4 of all runs; seeds are
-// fixed.
+// The probability that any of about 100 comparisons in this file exceeds it by chance is 7e-4.
+// Seeds are fixed.
 constexpr double kBound = 4.5;
 
 // Per kept draw: the entries of every U_l and of U_a, and f on the first test examples. One column
@@ -171,7 +171,7 @@ TEST_CASE("All weight samplers agree with ten times as many draws", "[.long]") {
   }
 }
 
-TEST_CASE("Block Gibbs at another temperature does not") {
+TEST_CASE("Block Gibbs at another temperature differs from the exact chain") {
   // The same data: explained_data does not depend on the temperature.
   WeightProblem warmer = two_layers();
   warmer.temperature *= 1.5;

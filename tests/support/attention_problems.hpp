@@ -115,7 +115,7 @@ template <typename Scalar>
 struct AttentionAnswer {
   std::vector<Scalar> output, log_sum_exp, d_query, d_key, d_value, d_bias, d_mixing;
 
-  /// Everything starts as 7: what is not overwritten is seen.
+  /// Every number starts as 7, so that one that is not overwritten is noticed.
   explicit AttentionAnswer(const AttentionProblem<Scalar>& p)
       : output(p.d_output.size(), 7),
         d_query(p.query.size(), 7),
@@ -228,9 +228,9 @@ inline const std::vector<AttentionCase>& attention_shapes() {
   return list;
 }
 
-/// Errors of single precision: a few units in the last place for each of some hundred additions,
-/// and where the derivative jumps at 0 one pair in 10^5 on the wrong side. `smooth` bounds the
-/// gradients' error where it does not.
+/// Checks an answer in single precision. Its errors are a few units in the last place for each of
+/// some hundred additions. Where the derivative jumps at 0, one pair in 10^5 is on the wrong side.
+/// `smooth` bounds the error of gradients where the derivative does not jump.
 inline void check_answer(const AttentionProblem<float>& p, const AttentionAnswer<float>& fast,
                          const AttentionAnswer<double>& exact, double smooth = 1e-5) {
   CHECK(relative_distance(fast.output, exact.output) < 3e-6);

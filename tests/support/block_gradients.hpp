@@ -63,8 +63,8 @@ inline double dot(const Array& a, const Array& b) {
   return sum;
 }
 
-// The slope along a random direction of each array by itself, against central differences; and the
-// same bits on one and three threads.
+// Compares the slope along a random direction of each array with central differences. Checks that
+// one and three threads give the same bits.
 inline void check_gradients(const Block& block) {
   const Array y = block.forward(block.arrays, 1);
   CHECK(block.forward(block.arrays, 3) == y);

@@ -1,4 +1,4 @@
-// What most tests read, compiled once (tests/CMakeLists.txt).
+// Headers that most tests include, precompiled (tests/CMakeLists.txt).
 #pragma once
 #include "catch.hpp"
 #include "precompiled.hpp"  // of src

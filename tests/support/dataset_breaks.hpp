@@ -35,8 +35,8 @@ inline bool one_message_has(const std::vector<std::string>& messages,
   return false;
 }
 
-/// For the test that the Python package says the same: with HEADWAY_BROKEN_FILES in the environment
-/// the file and its faults, one a line, are kept in that directory.
+/// Keeps the file and its faults, one a line, in the directory HEADWAY_BROKEN_FILES, if the
+/// environment names one. A test of the Python package checks that it finds the same faults.
 inline void keep_break(const std::string& path, const std::vector<std::string>& faults) {
   const char* directory = std::getenv("HEADWAY_BROKEN_FILES");
   if (directory == nullptr) return;
@@ -47,8 +47,8 @@ inline void keep_break(const std::string& path, const std::vector<std::string>& 
   for (const std::string& fault : faults) out << fault << "\n";
 }
 
-/// validate_dataset says it, and read_dataset refuses the file with exit code 65 and names file and
-/// fault.
+/// Checks that validate_dataset reports the fault, and that read_dataset refuses the file with exit
+/// code 65, naming file and fault.
 inline void check_break(const Break& b) {
   INFO(b.name);
   const ScratchDirectory scratch;

@@ -169,7 +169,7 @@ class Surgery {
         shape.empty() ? H5Screate(H5S_SCALAR)
                       : H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr),
         H5Sclose);
-    // A small array is there even if nobody writes it: HDF5 fills it with zeros.
+    // Makes HDF5 store a small array even if nothing is written to it. It is filled with zeros.
     const io::Handle filled(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_alloc_time(filled.get(), H5D_ALLOC_TIME_EARLY);
     const bool small = creation == H5P_DEFAULT && H5Sget_simple_extent_npoints(space.get()) < 10000;
@@ -220,7 +220,7 @@ inline void write_bytes(const std::string& file_path, const std::vector<char>& b
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The bytes without the check sum at their end: what a file holds that another program has edited.
+/// The bytes without the check sum at their end, as in a file that another program has edited.
 inline std::vector<char> without_seal(std::vector<char> bytes) {
   bytes.resize(bytes.size() - std::min(bytes.size(), io::kSealBytes));
   return bytes;

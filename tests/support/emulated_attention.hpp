@@ -12,13 +12,14 @@ namespace headway::testing {
 
 namespace emulated = training::emulated_kernels;
 
-/// What a test may ask for beside the problem.
+/// Settings of the emulated kernels that are not part of the problem.
 struct EmulatedSettings {
   training::GpuArithmetic arithmetic = training::GpuArithmetic::kFloat32;
   training::GpuDevice device = {};
   int most_groups = 1 << 30;  ///< of examples, in place of the plan's
   bool bias_gradient = true;  ///< where there is a bias
-  /// Drawn in the kernels in place of the problem's array: seed, index of the stream, rate.
+  /// Dropout drawn in the kernels, in place of the problem's array: seed, index of the stream,
+  /// rate.
   struct Drawn {
     std::uint64_t seed, index;
     double rate;

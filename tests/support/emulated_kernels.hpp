@@ -1,4 +1,4 @@
-// The emulated GPU as what a trainer's engine takes in place of the kernels of a real one.
+// The emulated GPU, in the form of the kernels that a trainer's engine takes.
 #pragma once
 
 #include "emulated_attention.hpp"
@@ -6,7 +6,7 @@
 
 namespace headway::testing {
 
-/// What the emulated kernels were asked for.
+/// How often the emulated kernels were called.
 struct EmulatedCalls {
   int forward = 0;
   int backward = 0;
@@ -119,7 +119,7 @@ inline void emulated_backward(const training::GpuAttentionLayer& layer,
 inline const training::detail::GpuAttentionKernels kEmulatedKernels = {
     [] { return training::GpuDevice{}; }, emulated_forward, emulated_backward};
 
-/// One with memory for no tile at all.
+/// The kernels of a GPU whose memory does not hold a single tile.
 inline const training::detail::GpuAttentionKernels kTinyKernels = {
     [] {
       return training::GpuDevice{1, 16, 16};

@@ -69,7 +69,8 @@ inline double size_of(const std::vector<training::NamedTensor>& tensors) {
   return std::sqrt(size);
 }
 
-// Gradients that vanish but for rounding (keys' biases under softmax) are held to the whole size.
+// Gradients that are zero but for rounding (keys' biases under softmax) are compared with a
+// thousandth of the size of all gradients.
 inline void check_same_answer(const EngineAnswer& a, const EngineAnswer& b, double most) {
   CHECK(relative_to(a.outputs, b.outputs, 0.0) < most);
   const double least = 1e-3 * size_of(b.gradients);

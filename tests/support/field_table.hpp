@@ -19,7 +19,7 @@ struct ListedField {
   std::string axes;  ///< of an array (FieldForm::axes)
 };
 
-/// Visits a record whatever it holds: vectors of records by one of theirs.
+/// Lists all fields that a record may have. It visits one element for a vector of records.
 class FieldLister {
  public:
   static constexpr bool kListsEverything = true;

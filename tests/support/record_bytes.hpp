@@ -1,5 +1,5 @@
-// Every number of a record as bytes: two records are the same bit for bit, NaN included, when these
-// are.
+// Every number of a record as bytes. Two records are equal to the last bit, NaN included, if their
+// bytes are.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ class RecordBytes {
   std::string bytes;
 
  private:
-  /// Matrices, texts, and lists of them: their addresses are no part of what they are.
+  /// Adds matrices, texts, and lists of them by their contents, not by their addresses.
   template <class T>
   void add_all(const T& value) {
     if constexpr (requires { value.rows(); }) add(value.rows());

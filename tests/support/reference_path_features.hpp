@@ -1,5 +1,5 @@
-// Attention and path features written from the definitions (eqs. 5 to 8), one
-// example, one path and one entry at a time, apart from the library's implementation.
+// Attention and path features from the definitions (eqs. 5 to 8): one example, one path and one
+// entry at a time, without code of the library.
 #pragma once
 
 #include <cmath>

@@ -15,7 +15,7 @@
 
 namespace headway::testing {
 
-/// Any density from a function, for small jobs.
+/// A target whose density is any function.
 class FunctionTarget : public sampling::Target {
  public:
   using Function =
@@ -147,9 +147,9 @@ class GibbsPairTarget : public sampling::SweepTarget {
   }
 };
 
-/// Two modes at +-distance, which no trajectory joins: a prior N(0, distance^2) in each of two
-/// coordinates, and a likelihood that is a mixture of two narrow Gaussians of first coordinate,
-/// with shares 1/3 (at -distance) and 2/3. The evidence is known.
+/// Two modes at +-distance, which no trajectory joins. The prior is N(0, distance^2) in each of two
+/// coordinates. The likelihood is a mixture of two narrow Gaussians in the first coordinate, with
+/// shares 1/3 (at -distance) and 2/3. The evidence is known.
 class TwoModesTarget : public sampling::TemperedTarget {
  public:
   static constexpr double kDistance = 3.0;

@@ -10,7 +10,7 @@
 
 namespace headway::testing {
 
-/// A directory of its own, gone at the end of the test.
+/// A new directory, deleted at the end of the test.
 class ScratchDirectory {
  public:
   ScratchDirectory() {

@@ -1,4 +1,4 @@
-// Studies whose networks train in moments.
+// Studies whose networks train within moments.
 #pragma once
 
 #include "headway/study.hpp"

@@ -12,6 +12,7 @@
 
 #include "headway/action.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 
 namespace headway::test {
 
@@ -108,6 +109,26 @@ inline std::shared_ptr<const theory::PathKernels> kernels_of(const TheoryCase& c
   options.form = form;
   options.smallest_temperature = temperature;
   return theory::make_path_kernels(c.features, c.labels, c.architecture.paths(), options);
+}
+
+/// Every form that the kernels of a case may have in one process.
+inline std::vector<theory::KernelForm> forms_of(const TheoryCase& c, double temperature = 0.05) {
+  const theory::KernelSizes sizes = {c.features.rows(), c.architecture.paths(), c.n0,
+                                     c.architecture.outputs};
+  theory::PathKernelOptions options;
+  options.smallest_temperature = temperature;
+  std::vector<theory::KernelForm> forms;
+  for (const auto& word : words_of(theory::KernelForm{})) {
+    if (word.value == theory::KernelForm::kAuto) continue;
+    options.form = word.value;
+    try {
+      theory::kernel_cost(sizes, options);
+    } catch (const Error&) {
+      continue;
+    }
+    forms.push_back(word.value);
+  }
+  return forms;
 }
 
 /// The largest |a - b| over the largest |b|.

@@ -99,7 +99,8 @@ inline void shake(std::vector<training::NamedTensor>* tensors) {
   }
 }
 
-/// Parameters as a network begins, but with biases that are not 0, so that their use is seen.
+/// Initial parameters of a network plus a little noise. So biases are not 0, and a wrong use of
+/// them is noticed.
 inline std::vector<training::NamedTensor> shaken_parameters(
     const training::TransformerOptions& model, const training::TaskFormat& format) {
   namespace detail = training::detail;

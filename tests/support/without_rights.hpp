@@ -1,4 +1,4 @@
-// What a program may not read or write, also in tests that run as root, whom no permission binds.
+// Runs code that file permissions bind, also in tests that run as root, whom they do not bind.
 #pragma once
 
 #include <grp.h>
@@ -9,8 +9,8 @@
 
 namespace headway::testing {
 
-/// The value (0 to 127) of `call` in a child process that permissions bind: root becomes another
-/// user there. -1: the child was killed, or could not become that user.
+/// The value (0 to 127) of `call` in a child process that permissions bind: there root becomes
+/// another user. -1 if the child was killed, or could not become that user.
 inline int without_rights(const std::function<int()>& call) {
   constexpr int kFailed = 128;
   constexpr uid_t kNobody = 65534;

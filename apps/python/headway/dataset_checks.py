@@ -186,14 +186,17 @@ class Checker:
         if len(found) == 1:
             self.form = found[0]
             return
-        if not found and (self.new_inputs or self.learned) and all(
-                kind(self.file, f"{split}/inputs") != "absent" for split in self.splits):
+        if not found and (self.new_inputs or self.learned) and self._has_inputs():
             return  # their attention is that of a result, or will be learned
         names = {form: " and ".join(self.name_of(part) for part in name.split(" and "))
                  for form, name in table.FORMS.items()}
         said = ", ".join(names[form] for form in found) + " are given" if found else (
             "no attention is given")
-        self.faults.add("/", f": {said}; allowed: exactly one of {', '.join(names.values())}")
+        unless = "" if found or not self._has_inputs() else ", or none where a study has model.attention_prior"
+        self.faults.add("/", f": {said}; allowed: exactly one of {', '.join(names.values())}{unless}")
+
+    def _has_inputs(self) -> bool:
+        return all(kind(self.file, f"{split}/inputs") != "absent" for split in self.splits)
 
     def _is_there(self, member: Member) -> bool:
         return any(kind(self.file, member.path_in(split)) != "absent"

@@ -46,7 +46,8 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     """Write a data set that `headway solve FILE.h5` takes, after checking all of it.
 
     Give labels, and the attention in exactly one of four forms: `attention_weights`; `query` and `key`;
-    `train_attention`; or `train_path_features` with `heads`.
+    `train_attention`; or `train_path_features` with `heads`. Inputs may also come without attention, for studies
+    that let it be learned (`attention_prior`).
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
         write_header(file, note, readout)
         _fill(file, arrays, heads)
         file.flush()
-        checker = Checker(file, argument_name, attribute="")
+        checker = Checker(file, argument_name, attribute="", learned=True)
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
@@ -192,7 +193,7 @@ def check_dataset(path: str | os.PathLike) -> list[str]:
     ['train/labels: shape [10]; allowed: [P] or [P, C] with extents [12, 1], none zero']
     """
     with hdf5.open_file(path) as file:
-        return Checker(file).run()
+        return Checker(file, learned=True).run()
 
 
 # ---- arguments to arrays

@@ -23,7 +23,8 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 #: What files of older programs lack of the heads.
 _LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_change", "accuracy_change")
-                             for part in ("", "_sd", "_error"))})
+                             for part in ("", "_sd", "_error")),
+                    *(f"squared_error_change_without_theory{part}" for part in ("", "_error"))})
 
 
 def read(kind: type[T], group: Group, sizes: Sizes = NOTHING, **given: Any) -> T:

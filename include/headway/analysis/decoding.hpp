@@ -8,28 +8,27 @@
 #include "headway/core/words.hpp"
 #include "headway/types.hpp"
 
-// What linear decoders read off codes of tasks that they have not seen. Examples of one task are
-// not independent of each other: whole tasks are left out, in cross-validation and in standard
-// errors.
+// Linear decoders of latent codes, judged on tasks that they have not seen. Examples of one task
+// are not independent of each other. So cross-validation and standard errors leave out whole tasks.
 namespace headway::analysis {
 
 enum class DecoderKind { kLogistic, kRidge };
 Words<DecoderKind> words_of(DecoderKind);
 
-/// kF1: mean over questions of 2 TP / (2 TP + FP + FN) of class 1. kBalancedAccuracy: mean over the
-/// classes that occur of the share that is right, and over questions. kR2: mean over the targets of
-/// 1 - squared error / squared deviation from their mean on the same examples.
+/// kF1: 2 TP / (2 TP + FP + FN) of class 1, mean over questions. kBalancedAccuracy: share of right
+/// answers in each class that occurs, mean over classes and questions. kR2: 1 - squared error /
+/// squared deviation from the mean on the same examples, mean over the targets.
 enum class DecoderMetric { kF1, kBalancedAccuracy, kR2 };
 Words<DecoderMetric> words_of(DecoderMetric);
 
-/// Codes and what is asked of them, n examples.
+/// Codes of n examples, and the questions that decoders answer from them.
 struct DecodingData {
   MatrixXd codes;            ///< [n, H]
   std::vector<Index> tasks;  ///< [n], which task an example is of
-  /// [n], or none: what a code shows by where it is taken, whatever the network (its position).
-  /// Counts as known without the codes.
+  /// [n], or empty: the place that a code is taken from (its position). A code may show its place
+  /// whatever the network, so that Decoding::chance may use it.
   std::vector<int> places;
-  /// kLogistic: for each question a class for each example; one-vs-rest: a question for each label.
+  /// kLogistic: a class for each question and example. One-vs-rest takes a question for each label.
   std::vector<std::vector<int>> classes;
   MatrixXd targets;  ///< kRidge: [n, O]
 };
@@ -44,35 +43,37 @@ struct DecodingOptions {
   std::uint64_t seed = 0;  ///< of folds and shuffles
 };
 
-/// What was read off.
+/// How well the decoders answer.
 struct Decoding {
-  double train = std::numeric_limits<double>::quiet_NaN();  ///< on what the decoder was fitted to
+  double train = std::numeric_limits<double>::quiet_NaN();     ///< on the examples of the fit
   double held_out = std::numeric_limits<double>::quiet_NaN();  ///< on other tasks
-  /// Of held_out, over its tasks: sqrt((m - 1)/m sum (left out one - their mean)^2) (jackknife).
+  /// Of held_out, by a jackknife over its m tasks: sqrt((m - 1)/m sum_t (s_t - mean of s)^2), with
+  /// s_t the score without task t.
   double standard_error = std::numeric_limits<double>::quiet_NaN();
-  /// The best that is possible without the codes: always class 1 (F1), any class (1 over those that
-  /// occur), the mean (R^2: 0). With places: the class that is likeliest to have the place, where
-  /// that is better (kF1 and kR2: as without).
+  /// The best score without the codes. F1: that of always answering class 1. Balanced accuracy: 1
+  /// over the number of classes that occur, or with places the score of answering the class that is
+  /// most often at the place, if that is better. R^2: 0, that of the mean.
   double chance = std::numeric_limits<double>::quiet_NaN();
-  /// held_out of decoders fitted to labels that were exchanged between training tasks, mean and
-  /// deviation over the exchanges. Classes weigh the same in a fit, so where F1 is asked and codes
-  /// say nothing these decoders say class 1 half of the time: p/(p + 1/2) at a share p of class 1,
-  /// below chance, 2p/(1 + p).
+  /// held_out of decoders fitted to labels that were exchanged between training tasks: mean and
+  /// standard deviation over the exchanges. Classes have equal weight in a fit. So decoders of
+  /// codes without information answer class 1 half of the time. At a share p of class 1 their F1 is
+  /// p/(p + 1/2), which is below chance, 2p/(1 + p).
   double shuffled = std::numeric_limits<double>::quiet_NaN();
   double shuffled_deviation = std::numeric_limits<double>::quiet_NaN();
   double penalty = 0.0;  ///< that cross-validation chose
-  /// Every fit with this penalty did, to shuffled labels and in cross-validation, too.
+  /// Whether every fit with this penalty converged, those to shuffled labels and in
+  /// cross-validation included.
   bool converged = true;
 };
 
-/// The fold of each task, [tasks of `data` counted once, rising]: the tasks in a random order
-/// (stream (seed, kDecodingFolds, 0)), dealt out in turn.
+/// The fold of each distinct task, in rising order of the tasks. Tasks are dealt out in turn, in a
+/// random order (stream (seed, kDecodingFolds, 0)).
 std::vector<int> task_folds(const std::vector<Index>& tasks, int folds, std::uint64_t seed);
 
-/// Fits decoders to `train`, with the penalty whose loss (class-balanced cross-entropy, or squared
-/// error) is lowest in cross-validation over its tasks, and asks them on `held_out`. Labels are
-/// exchanged by giving each training task the labels of the examples of another one (with places:
-/// of those at the same place), which keeps what labels of one task have in common. Errors:
+/// Fits decoders to `train`, and scores them on `held_out`. The penalty is the one with the lowest
+/// loss (class-balanced cross-entropy, or squared error) in cross-validation over training tasks.
+/// To exchange labels, each training task gets those of another one (with places: of its examples
+/// at the same place). So labels of one task keep what they have in common. Errors:
 /// kBadData when train has fewer tasks than folds, held_out fewer than 2, or labels do not vary.
 /// Cost: (folds penalties + shuffles) fits a question.
 Decoding decode(const DecodingData& train, const DecodingData& held_out,
@@ -82,11 +83,11 @@ Decoding decode(const DecodingData& train, const DecodingData& held_out,
 struct CodeSimilarity {
   MatrixXd mean;    ///< [labels, H]: mean code of the examples that have the label
   MatrixXd cosine;  ///< between mean codes; NaN for a label that does not occur
-  /// The same with the mean over labels taken from each; NaN where less than rounding is left.
+  /// The same after subtracting the mean over labels. NaN where only rounding is left.
   MatrixXd centred;
-  /// Mean cosine between a code of `train` and one of `held_out`, so never of the same task: of
-  /// examples that have the same label, and of two labels that differ where the examples share
-  /// none; means over labels.
+  /// Mean cosine between a code of `train` and one of `held_out`, which are never of one task.
+  /// `same`: the two examples have the same label. `different`: they share no label. Means over
+  /// labels.
   double same = std::numeric_limits<double>::quiet_NaN();
   double different = std::numeric_limits<double>::quiet_NaN();
 };

@@ -30,7 +30,8 @@ struct RemovalCurve {
   std::vector<double> quality;
 };
 
-/// What a greedy search compares: larger is better, `second` decides ties of `first`, NaN is worst.
+/// The quality that a greedy search compares. Larger is better, `second` decides ties of `first`,
+/// and NaN is worst.
 struct RemovalQuality {
   double first, second = 0.0;
 };
@@ -42,8 +43,8 @@ std::vector<int> greedy_order(
     const std::vector<int>& heads,
     const std::function<RemovalQuality(const std::vector<int>&)>& quality);
 
-/// `order` (heads over all layers, layer 1 first) without those whose turn comes when they are the
-/// last of their layer: a layer with no head left has no path.
+/// `order` (heads over all layers, layer 1 first) without the heads that would be the last of their
+/// layer when their turn comes. A layer with no head left has no path.
 std::vector<int> keep_last_heads(const std::vector<int>& order, const std::vector<int>& heads);
 
 /// Heads in rising order of score (ties: the lower index).

@@ -39,7 +39,7 @@ struct Bootstrap {
 /// none is left.
 Bootstrap bootstrap_spearman(const std::vector<double>& score, const MatrixXd& means);
 
-/// How far the order of some numbers can be told.
+/// How stable the order of some numbers is.
 struct RankStability {
   double kendall_tau;  ///< with the numbers drawn again, mean over the draws
   double

@@ -7,10 +7,10 @@
 
 namespace headway::analysis {
 
-/// What a network that is linear in its values gives along each of its paths (eq. 12):
+/// Outputs along each path of a network that is linear in its values (eq. 12):
 ///   f_c(x) = sum_pi f_{pi, c}(x),   f_{pi, c}(x) = V_{pi, c} . V_0 xi_pi(x) / sqrt(N_1 p N_0).
-/// Every way of pruning its heads is a sum of these with other factors, so that nothing else of
-/// the network is needed (model::path_outputs makes them).
+/// The output of the network with pruned heads is a sum of these with other factors. So nothing
+/// else of the network is needed. model::path_outputs() computes them.
 struct PathOutputs {
   std::vector<int> heads;  ///< H_1, ..., H_L
   Index outputs = 1;       ///< C
@@ -33,8 +33,8 @@ VectorXd path_factors(const std::vector<int>& heads, const std::vector<int>& rem
 MatrixXd outputs_without(const PathOutputs& paths, const std::vector<int>& removed,
                          Rescaling rescaling = Rescaling::kLayer);
 
-/// A mean over examples and its standard error sd / sqrt(n); for accuracy, whose terms are 0 or 1,
-/// that is the binomial one, sqrt(a (1 - a) / n) up to n - 1 for n.
+/// A mean over examples and its standard error sd / sqrt(n). For accuracy a, whose terms are 0 or
+/// 1, that is the binomial error sqrt(a (1 - a) / (n - 1)).
 struct Estimate {
   double mean, error;  // NaN: undefined
 };
@@ -58,7 +58,7 @@ Quality quality_of(const ExampleQuality& examples);
 /// A network, or what stands for it, without some heads (counted over all layers, layer 1 first).
 using Removal = std::function<ExampleQuality(const std::vector<int>& removed)>;
 
-/// Of path outputs and their labels, which must outlive it.
+/// Removal from a network that is given by its path outputs. These and the labels must outlive it.
 Removal removal_of(const PathOutputs& paths, const MatrixXd& labels,
                    Rescaling rescaling = Rescaling::kLayer);
 
@@ -69,8 +69,8 @@ struct QualityCurve {
 };
 QualityCurve quality_curve(const Removal& removal, const std::vector<int>& order);
 
-/// Effect of removing each head alone, example by example, so that its error bar is that of paired
-/// differences and not of two accuracies apart.
+/// Effect of removing each head alone, example by example. So error bars are those of paired
+/// differences, which are smaller than those of two separate accuracies.
 struct HeadDrops {
   MatrixXd score;  ///< examples x heads: score with all heads - without this one (accuracy: -1, 0,
                    ///< 1); empty where there is none
@@ -80,9 +80,9 @@ struct HeadDrops {
 HeadDrops head_drops(const std::vector<int>& heads, const Removal& removal,
                      bool only_heads = false);
 
-/// The greedy order of analysis/head_scores.hpp by mean score, ties by the lower error (by the
-/// latter alone where there is no score). It is that of the removal's examples; measure it on
-/// others.
+/// The greedy order of analysis/head_scores.hpp by mean score; ties go by the lower error. Without
+/// a score it goes by the error alone. The order is fitted to the examples of `removal`: measure
+/// its quality on others.
 std::vector<int> greedy_order(const std::vector<int>& heads, const Removal& removal);
 
 /// Sensitivity of the loss to each head (eq. 56; Michel, Levy and Neubig, "Are Sixteen Heads Really

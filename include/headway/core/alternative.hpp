@@ -4,8 +4,8 @@
 
 namespace headway {
 
-/// What a variant holds as a T. A variant that holds something else is left as it is: then this is
-/// a T by default.
+/// The T that a variant holds. If the variant holds something else, a default T; the variant is
+/// left as it is.
 template <class T, class... Ts>
 const T& alternative(const std::variant<Ts...>& held) {
   static const T by_default = {};
@@ -13,8 +13,7 @@ const T& alternative(const std::variant<Ts...>& held) {
   return found != nullptr ? *found : by_default;
 }
 
-/// The same of a variant that may be changed: one that holds something else holds a T by default
-/// from now on.
+/// The same for a variant that may be changed. If it holds something else, it becomes a default T.
 template <class T, class... Ts>
 T& alternative(std::variant<Ts...>& held) {
   if (!std::holds_alternative<T>(held)) held.template emplace<T>();

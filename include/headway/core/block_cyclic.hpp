@@ -17,11 +17,12 @@ struct BlockCyclic {
 
   /// Entries of this part.
   [[nodiscard]] Index count() const { return count_below(size); }
-  /// Those of them whose number in the whole is below `global`, which come first.
+  /// How many of this part's entries have a number in the whole below `global`. They come first.
   [[nodiscard]] Index count_below(Index global) const;
   /// The number in the whole of the entry with number `local` in this part.
   [[nodiscard]] Index global(Index local) const;
-  /// run(first, count, at): the `count` entries from `first` in the whole are here from `at` on.
+  /// Calls run(first, count, at) for each run of entries of this part that are neighbours in the
+  /// whole, too. The `count` entries from `first` in the whole are here from `at` on.
   void for_each_run(const std::function<void(Index first, Index count, Index at)>& run) const;
 };
 
@@ -37,21 +38,23 @@ struct RankGrid {
   [[nodiscard]] bool has_place() const { return row >= 0; }
 };
 
-/// What a rank has of a square matrix: block rows and block columns of its place in the grid.
+/// The part of a square matrix that a rank has: the block rows and block columns of its place in
+/// the grid.
 struct SharedSquare {
   SharedSquare() = default;
-  /// Blocks of 64 rows, or fewer where every rank would not have a few.
+  /// Blocks have 64 rows, or fewer if some rank would otherwise have less than a few blocks.
   SharedSquare(Index size, int ranks, int rank);
 
   RankGrid grid;
   BlockCyclic rows, columns;
 
-  /// Own rows from `row` on, with as many own columns as hold all of their lower triangle.
+  /// `rows` own rows from `row` on, and the first `columns` own columns: those that hold the lower
+  /// triangle of these rows.
   struct Strip {
     Index row = 0, rows = 0, columns = 0;
   };
-  /// The lower triangle in strips of about so many rows, as many of them on every rank: the last
-  /// may be empty. In one row of the grid they have the same rows.
+  /// The lower triangle in strips of `about` rows each. Every rank has the same number of strips,
+  /// so the last may be empty. Ranks in one row of the grid have the same rows in each strip.
   [[nodiscard]] std::vector<Strip> strips(Index about) const;
 };
 

@@ -4,7 +4,7 @@
 
 namespace headway {
 
-/// For how long something took: never goes back, whatever happens to the time of day.
+/// Measures durations. It never goes back, even when the time of day is set back.
 using Clock = std::chrono::steady_clock;
 
 inline double seconds_since(Clock::time_point start) {

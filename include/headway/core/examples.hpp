@@ -26,8 +26,8 @@ enum class AttentionKind { kSoftmax, kHardmax };
 enum class Readout { kLastToken, kFirstToken, kMean };
 
 /// The heads of one attention layer, as matrices that act on the input tokens. Exactly one of
-/// `weights` and
-/// (`query`, `key`) is filled, or neither when the attention is supplied for every example.
+/// `weights` and (`query`, `key`) is filled, or neither when the attention is supplied for every
+/// example.
 struct LayerHeads {
   std::vector<MatrixXd> weights;   ///< H_l matrices N_0 x N_0, [query feature, key feature]
   std::vector<MatrixXd> query;     ///< H_l matrices G_l x N_0

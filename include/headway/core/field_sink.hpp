@@ -9,8 +9,9 @@
 
 namespace headway {
 
-/// Takes what a record holds, laid out as in a result file (src/io/README.md): groups, arrays and
-/// attributes by their paths. A file is one (Hdf5OutputFile); another keeps them in memory.
+/// Receives the fields of a record, laid out as in a result file (src/io/README.md): groups, arrays
+/// and attributes by their paths. Hdf5OutputFile writes them to a file; another sink keeps them in
+/// memory.
 class FieldSink {
  public:
   FieldSink() = default;

@@ -8,13 +8,13 @@ namespace headway {
 
 /// Calls body(i) for i in [0, count), in rising order, on up to `jobs` threads at once that take no
 /// signals (the calling thread waits and takes them). Unlike the bodies of parallel_for(), each may
-/// use OpenMP itself. After an exception none begins any more; the first by index is rethrown when
-/// those that run have ended. With one job, or where no thread can be started, all run in the
-/// calling thread.
+/// use OpenMP itself. After an exception no other body begins. The first exception by index is
+/// rethrown when the bodies at work have ended. With one job, or where no thread can be started,
+/// all run in the calling thread.
 void run_jobs(std::size_t count, std::size_t jobs, const std::function<void(std::size_t)>& body);
 
-/// A thread that takes no signals: a handler's stack belongs to one thread, the one that installed
-/// it. Error{kUnavailable} where a limit forbids it.
+/// Starts a thread that takes no signals, because the stack of a signal handler belongs to the
+/// thread that installed it. Error{kUnavailable} where a limit forbids a thread.
 std::jthread start_quiet_thread(std::function<void()> body);
 
 /// How `count` jobs share `cores`: at once, and threads of each.

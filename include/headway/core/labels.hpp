@@ -9,11 +9,13 @@ namespace headway {
 /// Whether labels (P x C) are classes: +-1 for one output, one-hot rows for several.
 bool labels_are_classes(const MatrixXd& labels);
 
-/// The distinct labels in rising order where those of one output look like the numbers of classes:
-/// not all +-1, but whole numbers, at most 20 of them; else empty. They are real targets to us.
+/// The distinct labels in rising order, if those of one output look like numbers of classes: whole
+/// numbers, at most 20 of them, not all +-1. Else empty. For a warning: they are used as real
+/// targets.
 std::vector<double> class_numbers(const MatrixXd& labels);
 
-/// Whether outputs (P x C) say anything of classes: those of no path are exactly 0 everywhere.
+/// Whether outputs (P x C) name classes at all. Those of a network without paths do not: they are
+/// exactly 0 everywhere.
 bool names_classes(const MatrixXd& outputs);
 
 /// 1 for each example that the outputs (P x C) get right, else 0. One output: its sign (exactly 0

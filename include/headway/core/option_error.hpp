@@ -8,9 +8,9 @@
 
 namespace headway {
 
-/// Error{kBadStudy} about options: it carries their keys in a study ("train.heads"), the one that
-/// the message is about first, then those that it contradicts. Who has read the study puts the
-/// place of the first that it sets before the message.
+/// Error{kBadStudy} about options. It carries their keys in a study ("train.heads"): first the one
+/// that the message is about, then those that it contradicts. The reader of the study adds the
+/// place of the first of these keys that the study sets.
 class OptionError : public Error {
  public:
   explicit OptionError(const std::string& message, std::vector<std::string> fields)

@@ -39,21 +39,22 @@ struct OptionType {
   std::function<void(const T&, const std::string& path)> check;
 };
 
-/// Where an option counts: beside this value of another key ("train.feed_forward", "mixture").
+/// When an option has an effect: if another key has this value ("train.feed_forward", "mixture").
 struct OptionCondition {
   std::string key, value;
 };
 
-/// One option of some struct, the type of which only Option<Owner> knows: a program has hundreds of
-/// options of a dozen structs, and what is done with them is compiled once.
+/// One option of some struct. Only Option<Owner> knows the type of the struct: so the code that
+/// works on the hundreds of options of a dozen structs is compiled once.
 struct AnyOption {
   std::string name;
   std::string allowed;
   std::string help;
-  bool required = false;  ///< of tables within lists: one without it is refused
-  /// Elsewhere it is allowed, at its default or where a sweep meets the condition in some run.
+  bool required = false;  ///< in tables within lists: a table without this key is refused
+  /// Where the option has an effect. Elsewhere it is allowed at its default, and where some run of
+  /// a sweep meets the condition.
   std::optional<OptionCondition> counts_where;
-  std::string belongs_to;  ///< what has the option, in words, see only_where()
+  std::string belongs_to;  ///< the owners that have the option, in words; see only_where()
 
   AnyOption();
   AnyOption(const AnyOption&);
@@ -62,11 +63,11 @@ struct AnyOption {
   AnyOption& operator=(AnyOption&&) noexcept;
   ~AnyOption();
 
-  /// The same option of a larger struct, of which `part` gives the part that has it, to be read
-  /// into, and `const_part` to be looked at.
+  /// The same option as one of a larger struct. `part` and `const_part` return the part of that
+  /// struct that has the option: to change it, and to look at it.
   [[nodiscard]] AnyOption of_part(const std::function<void*(void*)>& part,
                                   const std::function<const void*(const void*)>& const_part) const;
-  /// An option of those owners alone of which `belongs` is true; see only_where().
+  /// The same option, but only for owners for which `belongs` is true; see only_where().
   [[nodiscard]] AnyOption only_where(const std::function<bool(const void*)>& belongs,
                                      const std::string& owners,
                                      const std::function<std::string()>& by_default) const;
@@ -283,8 +284,8 @@ std::vector<std::string> names_of(const OptionTable<Owner>& table) {
   return names;
 }
 
-/// The options of a part of `Owner` as options of `Owner`. `part` gives the part of an Owner, and
-/// of a const one without changing it.
+/// The options of a part of `Owner` as options of `Owner`. `part` returns the part of an Owner, and
+/// the const part of a const Owner.
 template <class Owner, class Part, class Access>
 OptionTable<Owner> options_of_part(Access part, const OptionTable<Part>& table) {
   const auto any_part = [part](void* owner) -> void* {
@@ -312,8 +313,8 @@ OptionTable<Owner> joined(std::vector<OptionTable<Owner>> tables) {
   return out;
 }
 
-/// Options of those Owners alone of which `belongs` is true; `belongs_to` says in words which. The
-/// others keep the defaults and do not write them: a study of such an Owner need not have the keys.
+/// Options that only those Owners have for which `belongs` is true; `belongs_to` says in words
+/// which. The others keep the defaults and do not write these keys.
 template <class Owner>
 OptionTable<Owner> only_where(const std::function<bool(const Owner&)>& belongs,
                               const std::string& belongs_to, OptionTable<Owner> table) {

@@ -52,8 +52,8 @@ const OptionValue* find(const OptionValue::Table& table, std::string_view key);
 /// "task.layers[2].heads[1]", counted from 1), or null.
 const OptionValue* value_at(const OptionValue& root, std::string_view key);
 
-/// The value at `key` of a table, which gets one, an empty table at `place`, where it has none; a
-/// value that is no table becomes one.
+/// The value at `key` of `parent`. If there is none, an empty table with this `place` is added. A
+/// parent that is no table becomes one.
 OptionValue& child(OptionValue& parent, std::string_view key, const Place& place);
 
 /// The value as a study spells it (TOML).

@@ -15,12 +15,13 @@ void parallel_for(Index count, int threads, const std::function<void(Index)>& bo
 /// of them as can be started.
 int resolve_threads(int requested);
 
-/// The same, whether or not they can be started.
+/// The same, without a test whether so many threads can be started.
 int wanted_threads(int requested);
 
-/// How many threads this process can have at once, up to `wanted`, the calling one included. Tried
-/// once: a limit (ulimit -u, a container's) ends the process inside OpenMP, or lets LibTorch wait
-/// for ever. What was found to be possible is not tried again.
+/// How many threads this process can have at once, up to `wanted`, the calling one included. It is
+/// tried because of limits (ulimit -u, a container's): beyond one, OpenMP ends the process, and
+/// LibTorch waits for ever. Neither a number that was possible nor a limit that was met is tried
+/// again.
 int startable_threads(int wanted);
 
 }  // namespace headway

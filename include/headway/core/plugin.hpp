@@ -5,9 +5,9 @@
 
 namespace headway {
 
-/// A library of Headway's own that is loaded when it is first needed. What it is linked with stays
-/// its own: programs that never need it do not wait for that, and libraries that would not bear
-/// each other in one program (two copies of protobuf, say) can both be used.
+/// A library of Headway's own that is loaded when it is first needed. Programs that never need it
+/// do not load the libraries that it is linked with. And libraries that conflict in one program,
+/// such as two copies of protobuf, can both be used.
 struct Plugin {
   std::string what;   ///< for messages
   std::string built;  ///< its file in the build tree
@@ -16,9 +16,10 @@ struct Plugin {
   std::string entry;  ///< name of the function asked for
 };
 
-/// The folder that this code is installed below, wherever that was moved to: that of bin/ and
-/// share/ for a program; for Python's extension module that of lib/python3/dist-packages/, or, in a
-/// wheel, the package's own folder. In a build tree there is nothing of ours below it.
+/// The folder that this code is installed below, even after that was moved. For a program it is the
+/// one that holds bin/ and share/. For Python's extension module it holds
+/// lib/python3/dist-packages/; in a wheel it is the package's own folder. In a build tree it holds
+/// nothing of ours.
 std::filesystem::path own_prefix();
 
 /// The address of the entry. The library is never unloaded. Error{kUnavailable} with what was

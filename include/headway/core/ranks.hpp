@@ -23,24 +23,24 @@ class Ranks {
   Ranks() = default;
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
-  /// Takes leave of the others; waits until all do.
+  /// Waits until all ranks are destroyed.
   virtual ~Ranks() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
   /// How many of them are on this machine.
   [[nodiscard]] virtual int on_this_machine() const = 0;
-  /// Any number of bytes. Messages of one rank to another come in order. May wait until it is
-  /// received.
+  /// Any number of bytes. Messages of one rank to another come in order. May wait until the message
+  /// is received.
   virtual void send(int to, std::string_view bytes) = 0;
   /// A message that has come; never waits for one.
   virtual std::optional<RankMessage> receive() = 0;
-  /// Numbers that both ranks know are exchanged now, apart from the messages above. Both may wait,
-  /// without sleeping.
+  /// Sends numbers to a rank that calls receive_numbers() now; both know how many. They are apart
+  /// from the messages above. Both ranks may wait for each other, without sleeping.
   virtual void send_numbers(int to, std::span<const double> numbers) = 0;
   virtual void receive_numbers(int from, std::span<double> numbers) = 0;
-  /// For a matrix of which this rank has `place`; null where what they were built with has none.
-  /// All call it together.
+  /// The factorisation of a matrix of which this rank has `place`; null where the build has none.
+  /// All ranks call it together.
   virtual std::unique_ptr<SharedCholesky> shared_cholesky(const SharedSquare& place);
   /// Ends all of them with this exit code, at once.
   virtual void abort(int exit_code) = 0;
@@ -51,9 +51,9 @@ class Ranks {
 /// The next message; sleeps while there is none, as another process may need this core.
 RankMessage wait_for_message(Ranks& ranks);
 
-/// Joins the others where this process is one of several that mpirun or srun started (by what they
-/// say in its environment); null where it is alone. The plugin that MPI is linked with is loaded
-/// only then. Error{kUnavailable} when it cannot be.
+/// Joins the others if this process is one of several that mpirun or srun started, as the
+/// environment tells; null if it is alone. Only in the first case the plugin that is linked with
+/// MPI is loaded. Error{kUnavailable} when that fails.
 std::unique_ptr<Ranks> join_ranks();
 
 }  // namespace headway

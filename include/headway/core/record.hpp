@@ -13,8 +13,8 @@
 
 namespace headway {
 
-/// A record says once what it holds: beside the struct stands a function template that shows a
-/// visitor every member with its name and its meaning,
+/// A record lists its fields once. Beside the struct stands a function template that shows a
+/// visitor every member with its name and its meaning:
 ///
 ///   template <class Visitor, RecordOf<IterationRecord> Record>
 ///   void fields(Visitor& visit, Record& r) {
@@ -24,8 +24,8 @@ namespace headway {
 ///
 /// Files, JSON, Python and the table of all fields (io/README.md) are visitors of this list, so a
 /// number is added to a result by one member and one line here. `fields` is found by argument-
-/// dependent lookup, for a const record (writing) and one that is not (reading). Order: that of
-/// JSON. What a reader has filled in before may decide what follows:
+/// dependent lookup, for a const record (writing) and one that is not (reading). The order is that
+/// of JSON. Fields that a reader has filled in may decide which fields follow:
 ///
 ///     visit("defined", r.defined, "whether the correction exists");
 ///     if (!shows(visit, r.defined)) return;
@@ -39,10 +39,10 @@ concept RecordOf = std::same_as<std::remove_const_t<T>, Record>;
 /// Where a field appears.
 enum class FieldPlace : std::uint8_t { kEverywhere, kFile, kJson };
 
-/// How a member lies in an HDF5 file, and in JSON where that has a choice. kPlain: numbers, words
-/// and texts are attributes of the record's group, arrays are data sets, records groups, vectors of
-/// records groups <name>/0, <name>/1, ... (JSON: a list), lists of lists of numbers rows of one
-/// array that short ones end with NaN or -1.
+/// How a member lies in an HDF5 file, and in JSON where that has a choice. With kPlain numbers,
+/// words and texts are attributes of the record's group. Arrays are data sets, and records are
+/// groups. Vectors of records are groups <name>/0, <name>/1, ... (JSON: a list). Lists of lists of
+/// numbers are rows of one array; short rows end in NaN or -1.
 enum class FieldLayout : std::uint8_t {
   kPlain,
   kAttribute,  ///< a list of numbers as one attribute; of texts as one text, a line each
@@ -117,7 +117,7 @@ concept IsRecord = requires(detail::AnyVisitor& visit, T& record) {
 template <class T>
 concept IsRecords = IsRecord<typename detail::ElementOf<std::remove_const_t<T>>::Type>;
 
-/// `condition`, but true for a visitor that lists what a record may hold, whatever this one does.
+/// `condition`; but always true for a visitor that lists all fields that a record may have.
 template <class Visitor>
 bool shows(const Visitor& /*visit*/, bool condition) {
   if constexpr (requires { Visitor::kListsEverything; }) return true;

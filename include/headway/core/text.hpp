@@ -21,7 +21,7 @@ std::string printable(std::string_view text);
 
 /// "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
-/// What join() made the text from; none of "", and no empty last one.
+/// The words that join() made the text from. "" gives no words, and an empty last word is dropped.
 std::vector<std::string> split(std::string_view text, char separator);
 
 /// Why a text cannot be shown in tables and figures ("" when it can): not UTF-8, or control

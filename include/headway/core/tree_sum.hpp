@@ -10,8 +10,8 @@
 namespace headway {
 
 /// The sum of numbered leaves, vectors of one length, in one fixed binary tree over their numbers,
-///   ((0 + 1) + (2 + 3)) + ((4 + 5) + 6),
-/// so that however the leaves are dealt to threads, ranks or parts, the sum has the same bits.
+///   ((0 + 1) + (2 + 3)) + ((4 + 5) + 6).
+/// So the sum has the same bits, however the leaves are dealt to threads, ranks or parts.
 /// Memory: at most 2 log2(leaves) vectors.
 class TreeSum {
  public:
@@ -22,8 +22,8 @@ class TreeSum {
     std::vector<double> sum;
   };
 
-  /// The leaf or the node that begins where the last one ended; the first may begin anywhere.
-  /// Error{kInternal} when it does not.
+  /// Adds the leaf or node that begins where the last one ended. The first may begin anywhere.
+  /// Error{kInternal} for a gap.
   void push(Node node);
   void push(std::size_t leaf, std::vector<double> sum) { push(Node{0, leaf, std::move(sum)}); }
 
@@ -40,14 +40,14 @@ class TreeSum {
 std::pair<std::size_t, std::size_t> leaves_of_part(std::size_t leaves, std::size_t part,
                                                    std::size_t parts);
 
-/// The sum over the leaves of all ranks, of which each has those of leaves_of_part(): on the first
-/// rank, nothing on the others. All call it together. Each sends at most 2 log2(leaves) vectors up
-/// a tree of ranks, log2 R of them one after another.
+/// The sum over the leaves of all R ranks, on the first rank; the others get nothing. Each rank has
+/// the leaves of leaves_of_part(). All call it together. Each sends at most 2 log2(leaves) vectors
+/// up a tree of ranks, log2 R of them one after another.
 std::vector<double> total_on_first(Ranks& ranks, TreeSum mine);
 /// The same, and the sum goes back to every rank.
 std::vector<double> total_over_ranks(Ranks& ranks, TreeSum mine);
 
-/// What the first rank has there, to all. All call it together, with the same length.
+/// Copies the first rank's numbers to all. All call it together, with the same length.
 void broadcast(Ranks& ranks, std::span<double> numbers);
 
 }  // namespace headway

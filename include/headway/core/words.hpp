@@ -14,9 +14,8 @@ struct Word {
   E value;
 };
 
-/// The words of an enumeration: `Words<E> words_of(E)`, found by argument-dependent lookup, is
-/// declared beside it and gives its one list
-/// of enumerators, whatever the argument.
+/// The words of an enumeration. `Words<E> words_of(E)` is declared beside it, and found by lookup
+/// in the namespace of E. It returns the one list of enumerators, whatever the argument.
 template <class E>
 using Words = std::span<const Word<E>>;
 

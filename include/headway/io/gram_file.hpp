@@ -15,7 +15,7 @@ inline constexpr const char* kGramSchema = "headway-gram";
 void write_gram(const std::string& file_path, const GramResult& result,
                 const ResultProvenance& provenance, bool force);
 
-/// Reads them back. Under no lock. Errors: kMissingFile; kBadData when the file is damaged, of a
+/// Reads them back. Takes no lock. Errors: kMissingFile; kBadData when the file is damaged, of a
 /// newer major version, a part, or holds matrices that no data have (theory::gram_fault).
 GramResult read_gram(const std::string& file_path);
 /// A part, for headway::merge_grams().

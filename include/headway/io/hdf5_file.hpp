@@ -15,9 +15,10 @@ bool is_hdf5(const std::string& file_path);
 /// Cost: one pass over the file.
 std::string describe_hdf5_file(const std::string& file_path);
 
-/// Reads a file from end to end in a forked copy of this process, where crashes and hangs of the
-/// HDF5 library stay. Errors: kMissingFile; kBadData when it is no HDF5 file, or damaged so that it
-/// cannot be read. Cost: one pass over the file; none for one that this process has read before.
+/// Reads a file from end to end in a forked copy of this process, so that a damaged file cannot
+/// crash or hang this process through the HDF5 library. Errors: kMissingFile; kBadData when it is
+/// no HDF5 file, or damaged so that it cannot be read. Cost: one pass over the file; none for one
+/// that this process has read before.
 void try_hdf5_file(const std::string& file_path);
 
 }  // namespace headway::io

@@ -9,22 +9,22 @@
 
 namespace headway::io {
 
-/// The study of a train result. `overlays` as for read_study, only of the keys in `allowed` (a name
-/// that ends in a dot: all of that section): nothing that the networks were trained with. Errors:
-/// kMissingFile; kBadData when the file is no train result; kBadStudy for an overlay of another
-/// key.
+/// The study of a train result. `overlays` are as for read_study, and may only set keys in
+/// `allowed` (a name that ends in a dot: all of that section), since what the networks were trained
+/// with cannot change. Errors: kMissingFile; kBadData when the file is no train result; kBadStudy
+/// for an overlay of another key.
 Study read_trained_study(const std::string& file_path, const std::vector<std::string>& overlays,
                          const std::vector<std::string>& allowed);
 
 /// The last or the best weights of every run of a train result that was trained to its end, in the
-/// order of the runs; what is left out is a warning. `study` is that of read_trained_study(). Error
-/// {kBadData} when the file holds no weights, no such run, or is damaged.
+/// order of the runs. Warns of runs that are left out. `study` is that of read_trained_study().
+/// Error{kBadData} when the file holds no weights, no such run, or is damaged.
 std::vector<TrainedNetwork> read_trained_networks(const std::string& file_path, const Study& study,
                                                   KeptWeights weights, Observer& observer);
 
 /// Run study.extract.run of a train result for `headway extract`, its last or best weights.
-/// Overlays may change [extract], threads, and where the files of the task lie. Errors as above;
-/// kBadStudy for a run that is not there, and as headway::check_extractable().
+/// Overlays may change [extract], threads, name, and where the files of the task lie. Errors as
+/// above; kBadStudy for a run that is not there, and as headway::check_extractable().
 TrainedNetwork read_trained_network(const std::string& file_path,
                                     const std::vector<std::string>& overlays = {});
 

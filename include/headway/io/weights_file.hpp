@@ -17,7 +17,7 @@ void check_weights_path(const std::string& file_path);
 ///                 numpy.load
 ///   .safetensors  a header in JSON, then the numbers; `notes` become its __metadata__
 /// Both are little-endian float32, row-major. Errors: kUsage for another ending, kCannotWrite as
-/// write_train_result.
+/// write_result.
 void write_weights(const std::string& file_path, const std::vector<training::NamedTensor>& tensors,
                    const std::vector<std::pair<std::string, std::string>>& notes, bool force);
 

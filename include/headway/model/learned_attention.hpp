@@ -59,6 +59,10 @@ class AttentionCoordinates {
   /// W of a learned head, N_0 x N_0: s_w z, or Q^T K / sqrt(G).
   [[nodiscard]] MatrixXd weights(const Eigen::Ref<const VectorXd>& z, std::size_t layer,
                                  int head) const;
+  /// z of the learned heads whose logits are those of `given`, as a data set gives them by
+  /// matrices. Queries and keys of too few dimensions give the nearest matrix of rank G.
+  /// Error{kBadData} unless `given` has the heads of the prior and acts on these features.
+  [[nodiscard]] VectorXd of_heads(const std::vector<LayerHeads>& given) const;
   /// z with the heads of one layer exchanged: head h of the result is head order[h] of z. Error
   /// {kInternal} when that moves a frozen head.
   [[nodiscard]] VectorXd permuted(const Eigen::Ref<const VectorXd>& z, std::size_t layer,
@@ -73,11 +77,11 @@ class AttentionCoordinates {
   std::vector<std::vector<Index>> offsets_;
 };
 
-/// What the attention of the last layer looks like at the tokens that the readout takes. Means over
-/// these tokens of all examples.
+/// Statistics of the last layer's attention at the tokens that the readout takes: means over these
+/// tokens of all examples.
 struct AttentionStatistics {
   double entropy;  ///< of a head, mean over heads; NaN for linear attention, which may be negative
-  double largest;  ///< weight of the mean over heads
+  double largest;  ///< largest weight of the attention averaged over heads
 };
 
 /// Path features of a network as a function of its attention weights, and their derivative.
@@ -85,15 +89,15 @@ struct AttentionStatistics {
 ///   X_pi[mu] = scale * sum_t w_pi[mu, t](z) x_t[mu]        (eqs. 7 and 8)
 ///
 /// The tokens of all examples are held in memory, P S N_0 numbers. Attention is computed anew at
-/// every z. Of the last forward pass it is kept where it takes at most `kLargestKeptAttention`
-/// bytes, and computed again by the backward pass where it takes more. The numbers do not depend
-/// on the number of threads. Immutable; workspaces are the caller's.
+/// every z. That of the last forward pass is kept if it takes at most `kLargestKeptAttention`
+/// bytes. Otherwise the backward pass computes it again. The numbers do not depend on the number
+/// of threads. Immutable; the caller owns the workspaces.
 class LearnedAttention {
  public:
-  /// `given`: the attention of frozen heads, as a data set gives it by weights or by query and key
-  /// matrices, with `given_kind` made of its logits; may be empty where no head is frozen. Errors:
-  /// kBadStudy for a bad prior, kBadData for examples without a real token or where a frozen head
-  /// has no attention.
+  /// `given`: the attention of frozen heads, by weights or by query and key matrices, as in a data
+  /// set. `given_kind` turns its logits into attention. `given` may be empty if no head is frozen.
+  /// Errors: kBadStudy for a bad prior; kBadData for examples without a real token, or if a frozen
+  /// head has no attention.
   LearnedAttention(const ExampleSource& examples, AttentionPrior prior,
                    std::vector<LayerHeads> given, Readout readout,
                    AttentionKind given_kind = AttentionKind::kSoftmax, int threads = 1);
@@ -131,7 +135,7 @@ class LearnedAttention {
   /// scale of the last path_features() on this workspace. Cost: about twice that of the features.
   void pull_back(const Eigen::Ref<const VectorXd>& z, double scale, const MatrixXd& slope,
                  Workspace& workspace, Eigen::Ref<VectorXd> gradient) const;
-  /// At the z of the last path_features() on this workspace.
+  /// Statistics at the z of the last path_features() on this workspace.
   [[nodiscard]] AttentionStatistics statistics(const Eigen::Ref<const VectorXd>& z,
                                                Workspace& workspace) const;
 

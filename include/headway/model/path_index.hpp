@@ -25,7 +25,7 @@ std::vector<int> path_heads(const std::vector<int>& heads, Index index);
 
 /// "(1,2)": the usual name of a path.
 std::string path_name(const std::vector<int>& heads, Index index);
-/// Of all paths, in their order.
+/// The names of all paths, in their order.
 std::vector<std::string> path_names(const std::vector<int>& heads);
 
 /// A head among those of all layers.

@@ -83,8 +83,8 @@ struct SymmetricEigen {
   MatrixXd vectors;
 };
 SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors);
-/// Of the symmetric tridiagonal matrix with this diagonal and, below it, `below` (one shorter); not
-/// numbers where they are not finite. Cost O(n^3).
+/// The same for the symmetric tridiagonal matrix with this diagonal and, below it, `below` (one
+/// shorter). All NaN if an entry is not finite. Cost O(n^3).
 SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below);
 
 /// Binds OpenBLAS to one thread a call. The program and every study call it first; safe to repeat.

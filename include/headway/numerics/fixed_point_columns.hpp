@@ -8,13 +8,13 @@
 
 namespace headway::numerics {
 
-/// A tall matrix A for products that are bound by memory, held in half the bytes of doubles: each
+/// A tall matrix A for products that are bound by memory, held in half the bytes of doubles. Each
 /// entry is a 32-bit integer times its column's unit, unit = max |column| / (2^31 - 1). Products
-/// are summed in double, so A is the only thing rounded: both products belong to the same matrix A
-/// + dA. Rounding is up or down at random, without bias: the dA_ij are independent, of mean 0, and
-/// each is confined to an interval of length unit_j around 0 (whole multiples of the unit are
-/// exact). Sums over them therefore obey Hoeffding's inequality (error_scale). Immutable once
-/// filled; may be shared by threads.
+/// are summed in double. Only A is rounded, so both products belong to the same matrix A + dA.
+/// Rounding is up or down at random, without bias: the dA_ij are independent, of mean 0, and each
+/// is confined to an interval of length unit_j around 0. Whole multiples of the unit are exact.
+/// Sums over the dA_ij therefore obey Hoeffding's inequality (error_scale). Immutable once filled;
+/// may be shared by threads.
 class FixedPointColumns {
  public:
   /// Rows are cut into blocks of so many; a block holds its piece of every column, one after
@@ -30,9 +30,10 @@ class FixedPointColumns {
   [[nodiscard]] double bytes() const { return 4.0 * static_cast<double>(data_.size()); }
   /// Upper limit of |dA_ij| in column j, and length of the interval that it falls in.
   [[nodiscard]] double unit(Index column) const { return units_[column]; }
-  /// |unit o x|: with s = error_scale(x) |y|, the error y^T dA x of y^T A x exceeds t in absolute
-  /// value with a probability of at most 2 exp(-2 t^2 / s^2), for x and y that do not depend on the
-  /// rounding (W. Hoeffding, J. Am. Stat. Assoc. 58, 13 (1963), theorem 2).
+  /// |unit o x|, with o the product entry by entry. It bounds the error y^T dA x of y^T A x: with
+  /// s = error_scale(x) |y|, the error exceeds t in absolute value with a probability of at most
+  /// 2 exp(-2 t^2 / s^2). x and y must not depend on the rounding (W. Hoeffding, J. Am. Stat.
+  /// Assoc. 58, 13 (1963), theorem 2).
   [[nodiscard]] double error_scale(const VectorXd& x) const {
     return units_.cwiseProduct(x).norm();
   }

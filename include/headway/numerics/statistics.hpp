@@ -9,10 +9,10 @@
 #include "headway/core/rng.hpp"
 #include "headway/types.hpp"
 
-/// What is said about lists of numbers: mean and spread, quantiles, ranks, random orders.
+/// Statistics of lists of numbers: mean and spread, quantiles, ranks, random orders.
 namespace headway::numerics {
 
-/// The number of what is not defined or was not computed; null in JSON.
+/// Stands for a number that is not defined or was not computed; null in JSON.
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 /// Mean and spread of n values. All NaN for none; spreads are NaN for one.
@@ -26,15 +26,15 @@ struct Moments {
     return count > 1.0 ? squares / (count - 1.0) : kUndefined;
   }
   [[nodiscard]] double deviation() const { return std::sqrt(variance()); }
-  /// Of the mean, deviation / sqrt(n), for independent values.
+  /// Standard error of the mean of independent values: deviation / sqrt(n).
   [[nodiscard]] double standard_error() const { return std::sqrt(variance() / count); }
 };
 
 /// Two passes, both summed in index order.
 Moments moments(std::span<const double> values);
 
-/// The same of an Eigen vector or matrix, summed in the lanes of Eigen's reductions: faster, and
-/// other roundings than in index order.
+/// The same for an Eigen vector or matrix, summed by Eigen's vectorised reductions. That is faster,
+/// and rounds differently than index order.
 template <typename Derived>
 Moments moments(const Eigen::MatrixBase<Derived>& values) {
   if (values.size() == 0) return {};

@@ -28,11 +28,11 @@ MatrixXd symmetric_kronecker(const MatrixXd& a, const MatrixXd& b);
 /// Matrix of the congruence D -> F D F^T in svec coordinates.
 MatrixXd symmetric_congruence(const MatrixXd& f);
 
-/// Exponential, and square root (eigenvalues below zero, rounding of a semidefinite matrix, count
-/// as zero). Not a number everywhere where A is not finite.
+/// Exponential and square root. For the root, eigenvalues below zero count as zero: they are the
+/// rounding of a semidefinite matrix. All entries are NaN if A is not finite.
 MatrixXd symmetric_exponential(const MatrixXd& a);
 MatrixXd symmetric_square_root(const MatrixXd& a);
-/// A^{-1/2} of a positive definite matrix; the same of one that is not finite.
+/// A^{-1/2} of a positive definite matrix. All entries are NaN if A is not finite.
 MatrixXd symmetric_inverse_square_root(const MatrixXd& a);
 
 }  // namespace headway::numerics

@@ -13,9 +13,9 @@ void multiply_tiled(const ConstMatrixRef& a, Transpose ta, const ConstMatrixRef&
 void multiply_tiled(const ConstMatrixRefF& a, Transpose ta, const ConstMatrixRefF& b, Transpose tb,
                     MatrixRefF c, int threads);
 
-/// C = A B^T (kNo) or A^T B (kYes), which the caller knows to be symmetric: tiles below the
-/// diagonal are computed and mirrored. Small C are cut along the sum as well, whose parts are added
-/// in one order. Cost about (1 + 1 / tiles) m m k flops.
+/// C = A B^T (kNo) or A^T B (kYes), where the caller knows that C is symmetric: tiles on and below
+/// the diagonal are computed and mirrored. For a small C the sum is cut, too, and its parts are
+/// added in a fixed order. Cost about (1 + 1 / tiles) m m k flops.
 void symmetric_product_tiled(const ConstMatrixRef& a, const ConstMatrixRef& b, Transpose t,
                              MatrixRef c, int threads);
 void symmetric_product_tiled(const ConstMatrixRefF& a, const ConstMatrixRefF& b, Transpose t,

@@ -12,8 +12,8 @@ namespace headway::posterior {
 /// The prior over order parameters as a chain of Wishart matrices (eqs. 32 and 33, eqs. 36 to 38),
 /// in unconstrained coordinates.
 ///
-///   U_a ~ Wishart(N_a, s_a^2 I_C / N_a),   U_l | U_{l+1} ~ Wishart(N_l, s_l^2 (I_{H_l} kron
-///   U_{l+1}) / N_l),  l = L..1,
+///   U_a ~ Wishart(N_a, s_a^2 I_C / N_a),
+///   U_l | U_{l+1} ~ Wishart(N_l, s_l^2 (I_{H_l} kron U_{l+1}) / N_l),  l = L..1,
 /// written with factors U_l = F_l F_l^T,
 ///   F_l = (s_l / sqrt N_l) (I_{H_l} kron F_{l+1}) B_l,      F_{L+2} = I_C, H_{L+1} = 1,
 /// B_l of size r_l x min(r_l, N_l), r_l = H_l columns(F_{l+1}), lower trapezoidal with independent
@@ -22,15 +22,15 @@ namespace headway::posterior {
 ///
 /// Coordinates, one per entry of B_{L+1} (readout), B_L, ..., B_1, column by column: B_ij itself
 /// below the diagonal, and on it
-///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1                                     (eq.
-///   38)
-/// which is close to a standard normal for large k, so that all coordinates have unit scale under
-/// the prior.
+///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1   (eq. 38).
+/// For large k x is close to a standard normal, so that all coordinates have unit scale under the
+/// prior.
 ///
-/// In narrow layers, 1 < r_l and N_l <= r_l + 1, a row of B_l that comes near zero would have to
-/// turn all the others with it, and chains do not pass. There B_l is r_l x N_l with all entries
-/// N(0, 1), another factor of the same Wishart matrix: more coordinates, through all of which one
-/// can go. kTrapezoidal keeps one point for each U instead, which densities of fitted shape want.
+/// Narrow layers, 1 < r_l and N_l <= r_l + 1, are different. There a row of B_l that passes near
+/// zero would have to turn all other rows with it, and chains get stuck. So B_l is r_l x N_l with
+/// all entries N(0, 1): another factor of the same Wishart matrix. It has more coordinates, and
+/// chains pass. kTrapezoidal keeps one point for each U instead. Fitted densities, as in bridge
+/// sampling, need that.
 class BartlettChain {
  public:
   enum class Coordinates { kSampling, kTrapezoidal };
@@ -49,8 +49,8 @@ class BartlettChain {
   [[nodiscard]] Factors factors(const Eigen::Ref<const VectorXd>& x) const;
   [[nodiscard]] static theory::OrderParameters order_parameters(const Factors& factors);
 
-  /// The coordinates in the trapezoidal chain of the same order parameters; x itself where no layer
-  /// is narrow. Almost every U has one. Cost O(sum_l (C p_l)^2 columns).
+  /// The coordinates of the same order parameters in the trapezoidal chain; x itself where no layer
+  /// is narrow. They exist for almost every U. Cost O(sum_l (C p_l)^2 columns).
   [[nodiscard]] VectorXd trapezoidal(const Eigen::Ref<const VectorXd>& x) const;
 
   /// Normalised log prior density of x; writes its gradient.
@@ -75,7 +75,7 @@ class BartlettChain {
     double scale = 1.0;  // s_l / sqrt N_l
     Index offset = 0;    // of its first coordinate
 
-    /// Of the entries of column j that are coordinates, and of those that are normal.
+    /// First row of the entries of column j that are coordinates, and of those that are normal.
     [[nodiscard]] Index first_row(Index j) const { return full ? 0 : j; }
     [[nodiscard]] Index first_normal(Index j) const { return full ? 0 : j + 1; }
   };

@@ -21,8 +21,8 @@ struct Evidence {
 ///   p(y) = int prior(x) exp(-E(x)/2) (2 pi)^{-P C / 2} dx.
 /// `sampled_draws`: dimension x draws of one posterior sample, chains one after another, `chains`
 /// of equal length. `rng` draws from the proposal. Unreliable when the draws are too few for the
-/// dimension or the two densities hardly overlap. Cost: as many evaluations of the energy as there
-/// are draws.
+/// dimension, or when the two densities hardly overlap. Cost: as many evaluations of the energy as
+/// there are draws.
 Evidence bridge_evidence(const ExactChain& sampled, const MatrixXd& sampled_draws, int chains,
                          double data_count, Rng& rng);
 

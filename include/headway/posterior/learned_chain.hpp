@@ -12,14 +12,14 @@
 namespace headway::posterior {
 
 /// The posterior of a network that learns its attention, too, over attention weights w and the
-/// factors B of BartlettChain:
+/// factors B of BartlettChain (eq. 73):
 ///   log p(w, B | y) = log prior(w) + log prior(B) - 1/2 energy(U_1(B); X(w)) + const,
 /// exact at every width. A position holds z, the attention weights in units of their prior
 /// deviation (model::AttentionCoordinates), then the coordinates of the chain. The densities of
-/// both priors are normalised; the likelihood is, but for (2 pi)^{-P C / 2}. Its power is the
-/// inverse temperature of sampling::TemperedTarget; at 0 the data does not matter.
+/// both priors are normalised. The likelihood is normalised but for (2 pi)^{-P C / 2}. Its power is
+/// the inverse temperature of sampling::TemperedTarget; at 0 the data do not matter.
 ///
-/// With M = (K + T)^{-1} - alpha alpha^T the gradient over the features is
+/// With M = (K + T)^{-1} - alpha alpha^T the gradient over the features is (eq. 74)
 ///   d energy / dX_pi = 2 sum_pi' U_1[pi, pi'] M X_pi'.
 /// Cost of a gradient: path features, their backward pass, and FeatureEnergy.
 class LearnedChain final : public sampling::TemperedTarget, public PosteriorTarget {
@@ -50,13 +50,13 @@ class LearnedChain final : public sampling::TemperedTarget, public PosteriorTarg
   /// Order parameters, attention, and with `predictor` the prediction.
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
 
-  /// Of the attention in a position: its first entries.
+  /// Number of attention weights. They are the first entries of a position.
   [[nodiscard]] Index weights() const { return attention_->dimension(); }
   [[nodiscard]] const model::AttentionCoordinates& coordinates() const {
     return attention_->coordinates();
   }
   [[nodiscard]] const BartlettChain& prior() const { return chain_; }
-  /// s_0 / sqrt(N_0 p), what path features are multiplied by.
+  /// s_0 / sqrt(N_0 p), the factor of path features.
   [[nodiscard]] double feature_scale() const { return scale_; }
 
  private:

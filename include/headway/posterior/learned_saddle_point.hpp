@@ -10,9 +10,9 @@
 
 namespace headway::posterior {
 
-/// A joint minimum over order parameters and attention of
-///   S(U, w) = energy(U_1; X(w)) + entropy(U) + |w|^2 / s_w^2,
-/// or with (|Q|^2 + |K|^2) / s_w in place of the last term for queries and keys: |z|^2 in both.
+/// A joint minimum over order parameters and attention (eq. 76) of
+///   S(U, w) = energy(U_1; X(w)) + entropy(U) + |w|^2 / s_w^2.
+/// For queries and keys the last term is (|Q|^2 + |K|^2) / s_w. Both are |z|^2.
 struct LearnedMinimum {
   VectorXd z;              ///< attention weights (model::AttentionCoordinates)
   double action = 0.0;     ///< S(U, w)
@@ -33,7 +33,7 @@ struct LearnedSaddleOptions {
   int max_iterations = 2000;
 };
 
-/// What S(U, w) is a function of beside U and w.
+/// What S(U, w) depends on beside U and w.
 struct LearnedSetting {
   const model::Architecture& architecture;
   double temperature;
@@ -49,9 +49,8 @@ struct LearnedSetting {
 LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorXd& start,
                                     const LearnedSaddleOptions& options, Observer& observer);
 
-/// Those that differ, lowest action first. Minima are the same when action, U and attention agree
-/// but for the order of heads; so a minimum and those with its heads exchanged are one. Minima that
-/// did not converge are kept only where none did.
+/// The minima that differ, lowest action first. Minima are the same when action, U and attention
+/// agree but for the order of heads. Minima that did not converge are kept only where none did.
 std::vector<LearnedMinimum> distinct_minima(std::vector<LearnedMinimum> minima);
 
 }  // namespace headway::posterior

@@ -7,7 +7,7 @@
 
 namespace headway::posterior {
 
-/// What one posterior draw says about the network.
+/// The quantities of one posterior draw.
 struct PosteriorDraw {
   theory::OrderParameters order_parameters;  ///< U_1, ..., U_L, U_a of this draw
   MatrixXd

@@ -19,9 +19,10 @@ struct TemperedEvidence {
   ///   log Z(beta_k) / Z(beta_{k+1}).
   double bridge = 0.0, bridge_error = 0.0;
   /// Thermodynamic integration of d log Z / d beta = <log likelihood> over beta. Between
-  /// neighbours its integrand is the cubic of their means and variances,
+  /// neighbours the integrand is the cubic that has their means m and variances v as values and
+  /// slopes. With a the hotter one, and h the difference of their beta, its integral is
   ///   h (m_a + m_b) / 2 + h^2 (v_a - v_b) / 12.
-  /// Its error includes the change that third cumulants make.
+  /// The error includes the change that third cumulants make.
   double integral = 0.0, integral_error = 0.0;
 };
 

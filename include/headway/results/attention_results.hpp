@@ -46,7 +46,7 @@ void fields(Visitor& visit, Record& r) {
         "deviation");
 }
 
-/// The minima of a point: written where there are some, and read where a file has them.
+/// The minima of a point: written if there are some, and read if a file has them.
 template <class Visitor, class Minima>
 void fields_of_minima(Visitor& visit, Minima& minima) {
   if (std::is_const_v<Minima> && !shows(visit, !minima.empty())) return;

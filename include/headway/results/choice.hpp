@@ -43,6 +43,7 @@ std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result);
 
 /// The predictor of the chosen point.
 const PredictorReport& predictor_at(const SolveResult& result, const TemperatureChoice& choice);
+/// log p(y) in nats at the chosen point; undefined where the point has no evidence.
 double log_evidence_at(const SolveResult& result, const TemperatureChoice& choice);
 
 }  // namespace headway

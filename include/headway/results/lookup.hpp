@@ -18,12 +18,13 @@ const GaussianProcessPoint* gaussian_process_at(const SolveResult& result, doubl
 /// Test accuracy of the Gaussian process at this temperature; kUndefined when there is none.
 double gaussian_process_accuracy(const SolveResult& result, double temperature);
 
-/// What keeps the members of a solve from belonging to one another, by their names in a file: names
-/// and labels of other numbers of heads and examples, more than 10^6 paths, ...; "" when they do.
+/// Why the members of a solve do not fit each other, with their names in a file; "" if they do.
+/// Faults are numbers of names or labels that differ from those of heads or examples, more than
+/// 10^6 paths, and so on.
 std::string solve_fault(const SolveResult& result);
 
-/// What keeps a sampled point from being usable, in words; empty when all is well: R-hat above
-/// kUsableRhat or undefined, means that are not finite, no draws.
+/// Why a sampled point is not usable, in words: R-hat above kUsableRhat or undefined, means that
+/// are not finite, no draws. Empty if it is usable.
 std::string sampling_fault(const SamplePoint& point);
 
 }  // namespace headway

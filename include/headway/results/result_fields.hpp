@@ -20,8 +20,9 @@
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"
 
-// What a result file and JSON hold of a verb's whole result: result_fields(visit, study, result),
-// for writing only. The views join what stands together there.
+// result_fields(visit, study, result) lists what a result file and JSON hold of a verb's whole
+// result. It is for writing only. A view joins members of different records that files put into one
+// group.
 namespace headway {
 
 /// Results that hold a solve. Other verbs may take its order parameters.
@@ -55,7 +56,7 @@ void fields(Visitor& visit, const SolvedPointView& r) {
   first_layer(r.point->order_parameters, "U_1");
 }
 
-/// A solved point, and what a verb adds to it. null: the verb was interrupted before.
+/// A solved point, and what a verb adds to it: null if the verb was interrupted before this point.
 template <class Added>
 struct PointView {
   SolvedPointView solved;
@@ -67,7 +68,7 @@ void fields(Visitor& visit, const PointView<Added>& r) {
   if (r.added != nullptr) added_fields(visit, *r.added);
 }
 
-/// A sampled point, and the theory there. null: the solve was interrupted before.
+/// A sampled point, and the theory there: null if the solve was interrupted before this point.
 struct SampledPointView {
   const SamplePoint* point = nullptr;
   SolvedPointView theory;

@@ -46,15 +46,14 @@ struct LadderState {
   std::vector<double> inverse_temperatures;  ///< 1, ..., 0
   std::vector<double> log_likelihood;        ///< of each replica where it stands
   std::vector<double> rejected;  ///< sum of rejection probabilities between replicas k and k + 1
-  std::vector<double> attempts;  ///< that it is summed over
+  std::vector<double> attempts;  ///< number of proposed exchanges that `rejected` sums over
   std::int64_t rounds = 0;       ///< of exchanges
   std::int64_t next = 0;         ///< replica that moves next; 0: exchanges come first
   std::int64_t exchanges = 0;    ///< accepted after warm-up, all neighbours
   Rng::State rng;
 };
 
-/// Everything about one chain between two transitions: enough to go on to the same bits. Plain
-/// data.
+/// The state of one chain between two transitions: enough to continue to the same bits. Plain data.
 struct ChainState {
   int chain = 0;
   bool started = false;        ///< a starting position was found
@@ -68,7 +67,7 @@ struct ChainState {
   MatrixXd inverse_metric;  ///< empty (unit), d x 1 (diagonal) or d x d (dense, information)
   CovarianceState window;
   TransitionStatistics pending;  ///< transitions since the last kept draw, when thinning
-  std::int64_t evaluations = 0;  ///< of the density, all in all
+  std::int64_t evaluations = 0;  ///< of the density, in total
   std::int64_t warmup_divergences = 0;
   std::vector<TransitionStatistics> statistics;  ///< one per kept draw
   std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
@@ -93,8 +92,8 @@ std::string describe_settings(const SamplerOptions& options, Index dimension,
                               std::string_view target_fingerprint);
 
 /// Throws Error kBadStudy when the checkpoint belongs to other settings (naming the first that
-/// differs), kBadData when it does not fit together. A run may be resumed with more draws than it
-/// was started with.
+/// differs), kBadData when its parts do not fit together. A run may be resumed with more draws than
+/// it was started with.
 void require_matching(const Checkpoint& checkpoint, const SamplerOptions& options, Index dimension,
                       std::string_view target_fingerprint);
 

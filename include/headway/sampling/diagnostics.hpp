@@ -9,14 +9,14 @@ namespace headway::sampling {
 // Convergence diagnostics of one scalar quantity. `draws` holds one draw a row and one chain a
 // column (n x m, warm-up left out), in the order they were drawn. Everything follows
 //   [V21] Vehtari, Gelman, Simpson, Carpenter, Buerkner, "Rank-normalization, folding, and
-//   localization:
-//         an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16 (2021) 667,
-// and agrees with its authors' packages; chains are always split into halves first (for odd n the
+//         localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16
+//         (2021) 667,
+// and agrees with its authors' packages. Chains are always split into halves first (for odd n the
 // middle draw is left out). NaN is returned where a value is not defined: fewer than 4 draws a
 // chain, an entry that is not finite, all draws equal. Nothing here throws.
 
 /// Split R-hat without ranks: sqrt(var_plus / W), [V21] equations 1-4. 1 at convergence. Infinite
-/// where every half chain stands still at its own place. O(n m).
+/// where every half chain is constant, at different values. O(n m).
 double split_rhat(const Eigen::Ref<const MatrixXd>& draws);
 
 /// Split R-hat of the rank-normalised draws z = Phi^-1((rank - 3/8) / (n m + 1/4)), [V21] equation

@@ -2,7 +2,7 @@
 
 namespace headway::sampling {
 
-/// What a run may ask for, in SamplerOptions as in a study.
+/// The largest values of options, in SamplerOptions and in a study.
 inline constexpr int kMostChains = 1'000;
 inline constexpr int kMostDraws = 1'000'000;  ///< of a chain; also transitions of its warm-up
 inline constexpr int kMostThinning = 10'000;

@@ -23,9 +23,9 @@ enum class MetricKind {
   kUnit,      ///< inverse mass matrix = identity, not adapted
   kDiagonal,  ///< diagonal of the posterior covariance: O(d) a step
   kDense,     ///< the whole covariance: O(d^2) a step, pays off for strong correlations and small d
-  kInformation,  ///< inverse of the target's expected information (Target::information), a mean
-                 ///< over positions of the warm-up: O(d^2) a step, for correlations among more
-                 ///< unknowns than a covariance could be learned of
+  kInformation,  ///< inverse of the target's expected information (Target::information), averaged
+                 ///< over positions of the warm-up: O(d^2) a step, for strong correlations among
+                 ///< too many unknowns to estimate their covariance
 };
 
 /// What to run. `validate` checks every field.
@@ -64,23 +64,23 @@ struct SamplerOptions {
   /// Static HMC: length of a trajectory. A quarter period of a standardised Gaussian decorrelates
   /// it at once.
   double integration_time = 0.5 * std::numbers::pi;
-  /// Static HMC: the step size is drawn anew from step_size * (1 +- jitter), against trajectories
-  /// that close on themselves.
+  /// Static HMC: each transition draws its step size from step_size * (1 +- jitter), so that
+  /// trajectories do not close on themselves.
   double step_size_jitter = 0.2;
   /// Static HMC: at most this many leapfrog steps a transition, also while the step size is still
   /// tiny.
   int max_leapfrog_steps = 1023;
   /// Starts are uniform on (-radius, radius)^d (Stan), unless the target or `starts` say otherwise.
   double initial_radius = 2.0;
-  /// Tries until a chain that cannot start is an Error.
+  /// Starting positions that a chain tries before an Error says that it cannot start.
   int start_attempts = 100;
   /// Starting positions, one per chain, or empty.
   std::vector<VectorXd> starts;
   /// Replica exchange: replicas of each chain, at inverse temperatures of the likelihood from 1
-  /// down to 0, the prior. 1: none. More need a TemperedTarget. Replica k has the streams of chain
-  /// c + k kMostChains; one that exchanges has those of a chain of its own.
+  /// down to 0, the prior. 1: no replica exchange. More need a TemperedTarget. Replica k of chain c
+  /// has the random streams of chain c + k kMostChains; exchanges have streams of their own.
   int replicas = 1;
-  /// 1 > ... > 0, one for each replica. Empty: chosen in the warm-up of each chain, such that
+  /// 1 > ... > 0, one for each replica. Empty: chosen in the warm-up of each chain, so that all
   /// neighbours exchange equally often.
   std::vector<double> inverse_temperatures;
   /// Keep the draws in the result (d * draws * chains doubles). False: only the DrawRecorder sees

@@ -21,7 +21,7 @@ struct SamplingSummary {
   bool complete = false;     ///< all draws were made
   bool interrupted = false;  ///< the user stopped the run: the draws so far are valid
   bool biased =
-      false;  ///< unadjusted Langevin: the draws are of another distribution, O(step_size^2) away
+      false;  ///< unadjusted Langevin: the draws are from a distribution that is O(step_size^2) off
   Index dimension = 0;
   int chains = 0;
   std::vector<Index> draws;             ///< kept so far, per chain
@@ -69,19 +69,19 @@ class CheckpointSink {
   CheckpointSink(const CheckpointSink&) = delete;
   CheckpointSink& operator=(const CheckpointSink&) = delete;
   virtual ~CheckpointSink() = default;
-  /// Called between transitions on the calling thread, about every checkpoint_seconds a wave of
-  /// chains.
+  /// Called between transitions on the calling thread, about every checkpoint_seconds for each wave
+  /// of chains.
   virtual void save(const Checkpoint& /*checkpoint*/) {}
 };
 
-/// What `sample` talks to; every pointer may be null and must outlive the call.
+/// The objects that `sample` calls. Every pointer may be null, and must outlive the call.
 struct SamplingHooks {
   Observer* observer = nullptr;  ///< progress in transitions, interruption, warnings
   DrawRecorder* recorder = nullptr;
   CheckpointSink* checkpoints = nullptr;
-  const Checkpoint* resume = nullptr;  ///< go on from here instead of from the start
-  /// The chains [first, second) go on in this call, the others stay as they are: one run may be
-  /// made of several calls, to the same bits.
+  const Checkpoint* resume = nullptr;  ///< continue from here instead of from the start
+  /// This call continues the chains [first, second) alone. So one run may be made by several calls,
+  /// to the same bits.
   std::pair<int, int> chains{0, std::numeric_limits<int>::max()};
 };
 

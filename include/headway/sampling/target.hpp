@@ -12,10 +12,10 @@ namespace headway::sampling {
 /// A distribution on R^d to sample from, known up to a constant by the log of its density and the
 /// gradient.
 ///
-/// A point where the density is not defined is rejected, never an error: return -infinity or NaN
-/// (cheap) or throw std::domain_error (costs microseconds; a point that trajectories rarely meet).
-/// Any other exception is taken for a fault of the target and stops the run. Each chain works on
-/// its own clone(), so a target may keep a mutable workspace.
+/// A point where the density is not defined is rejected; it is never an error. Return -infinity or
+/// NaN (cheap), or throw std::domain_error (costs microseconds, for points that trajectories rarely
+/// meet). Any other exception is a fault of the target and stops the run. Each chain works on its
+/// own clone(), so a target may keep a mutable workspace.
 class Target {
  public:
   Target() = default;
@@ -35,9 +35,9 @@ class Target {
   [[nodiscard]] virtual bool provides_information() const { return false; }
 
   /// The expected information about the position: -E[Hessian of the log density] with the data
-  /// averaged over the model, d x d and positive definite. What MetricKind::kInformation takes for
-  /// the mass matrix. A matrix that is not finite, or std::domain_error, says that there is none
-  /// here. Must depend on `position` alone. The base class throws Error kInternal.
+  /// averaged over the model, d x d and positive definite. MetricKind::kInformation takes it as the
+  /// mass matrix. Where it is not defined, return a matrix that is not finite, or throw
+  /// std::domain_error. Must depend on `position` alone. The base class throws Error kInternal.
   [[nodiscard]] virtual MatrixXd information(const Eigen::Ref<const VectorXd>& position);
 
   /// A copy with its own workspace, for one chain.
@@ -49,11 +49,11 @@ class Target {
   // NOLINTNEXTLINE(performance-unnecessary-value-param): overriders write through the reference
   virtual bool draw_start(Rng& /*rng*/, Eigen::Ref<VectorXd> /*position*/) { return false; }
 
-  /// d names for messages and files; or none, where so many would outweigh the draws.
+  /// d names for messages and files. None if they would take more memory than the draws.
   [[nodiscard]] virtual std::vector<std::string> coordinate_names() const;
 
-  /// What the target is made of (for example content hashes of study and data), so that a
-  /// checkpoint of another target is refused. One line.
+  /// One line that identifies the target, for example by content hashes of study and data. A
+  /// checkpoint of another target is refused by it.
   [[nodiscard]] virtual std::string fingerprint() const { return ""; }
 
  protected:
@@ -75,9 +75,9 @@ class SweepTarget : public Target {
   SweepTarget(const SweepTarget&) = default;
 };
 
-/// A posterior whose likelihood has a power, the inverse temperature beta:
+/// A posterior whose likelihood is raised to a power, the inverse temperature beta:
 ///   log density = log prior + beta log likelihood.
-/// What replica exchange runs on. At beta = 0 sweep() draws from the prior.
+/// Replica exchange needs such a target. At beta = 0 sweep() draws from the prior.
 class TemperedTarget : public SweepTarget {
  public:
   /// beta in [0, 1] from now on; 1 for a new target.

@@ -9,12 +9,13 @@
 
 namespace headway {
 
-/// What one checkpoint is of, and may go on from where it was left: a sweep point, some chains of
-/// one, or a run. A part of a study, which one machine computes, is a Shard.
+/// A piece of work with a checkpoint of its own: a sweep point, some chains of one, or a run. It
+/// can be resumed alone. Do not confuse it with a Shard, the part of a study that one machine
+/// computes.
 struct ComputationPart {
   std::string name;        ///< "point_3", "run_<hash>": is_part_name()
   std::string study_hash;  ///< of the keys that decide its numbers
-  std::string study_toml;  ///< names the keys that differ, where another part is found
+  std::string study_toml;  ///< to name the keys that differ when another part is found
   std::string data_hash;
 };
 
@@ -23,12 +24,13 @@ struct ComputationPart {
 std::vector<ComputationPart> point_parts(const Study& study, const std::string& study_hash,
                                          const std::string& data_hash, int chains);
 
-/// The runs of `train`, named after the hashes of study and data, so that a grid may grow. Where
-/// the number of threads is swept, the name has it too: no hash does, and such a sweep measures
-/// times. `data_hashes`: of each run, as TrainTask::content_hash.
+/// The runs of `train`, named after the hashes of study and data, so that a grid may grow. If the
+/// number of threads is swept, it is a part of the name. Hashes do not contain it, and such a sweep
+/// measures times. `data_hashes`: of each run, as TrainTask::content_hash.
 std::vector<ComputationPart> train_parts(const std::vector<TrainRun>& runs,
                                          const std::vector<std::string>& data_hashes);
 
+/// Whether a file name begins as ComputationPart::name does.
 bool is_part_name(std::string_view name);
 
 /// Why `found` is another part than `wanted`, nearest cause first; empty when it is not.

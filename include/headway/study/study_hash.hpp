@@ -15,16 +15,16 @@ std::string study_hash(const Study& study);
 /// their name or in [align], [prune] and [sample] only, which may therefore share a solve result.
 std::string solve_hash(const Study& study);
 
-/// Whether both have the same solution at every sweep point that they share: they differ in
-/// model.widths, model.temperature and what solve_hash leaves out alone; or `a` was solved by ranks
-/// together (KernelForm::kDistributed), and `b` is not.
+/// Whether both have the same solution at every sweep point that they share. They may differ in
+/// model.widths, in model.temperature and in what solve_hash leaves out. If ranks solved `a`
+/// together (KernelForm::kDistributed), the form of `b`'s kernels may differ, too.
 bool solves_alike(const Study& a, const Study& b);
 
-/// study_hash of the parts that the draws of `sample` depend on: how often checkpoints are taken is
-/// none of them.
+/// study_hash of the parts that the draws of `sample` depend on. How often checkpoints are taken is
+/// left out.
 std::string sample_hash(const Study& study);
 
-/// study_hash of what one training run depends on: how often checkpoints are taken is no part.
+/// study_hash of what one training run depends on. How often checkpoints are taken is left out.
 std::string train_hash(const Study& study);
 
 /// "train.layers = 2, here 4" for every key that two studies written as text (study_text()) differ

@@ -26,14 +26,15 @@ struct TaskDescription {
   std::vector<std::string> paths;
   /// Error{kBadStudy} for options that are missing or do not fit each other.
   void (*validate)(const TaskOptions& task);
-  /// Makes the examples from the options alone, with task_seed(); null for the other side and where
-  /// files are read (io::read_dataset(), make_task_maker()).
+  /// Makes the examples from the options alone, with task_seed(). Null for tasks of the other side
+  /// and for those that read files (io::read_dataset(), make_task_maker()).
   tasks::Dataset (*make_dataset)(const Study& study);
   std::unique_ptr<training::TrainingTask> (*make_task)(const Study& study);
   /// See split_ceilings(); null where examples have one answer.
   std::vector<SplitCeiling> (*ceilings)(const Study& study);
 };
 
+/// Every kind of task, in the order of help.
 const std::vector<TaskDescription>& task_kinds();
 
 const TaskDescription& description_of(TaskKind kind);

@@ -11,10 +11,10 @@ namespace headway::tasks {
 /// Whether this build has byte-pair encoding (it was built where SentencePiece is installed).
 bool has_bpe_tokenizer();
 
-/// Byte-pair encoding [Sennrich et al. 2016] by SentencePiece, lossless: no normalisation of
-/// characters or spaces, characters outside the vocabulary as their bytes, lines encoded one by one
-/// with their ends. U+2581 (the library's sign for a space) and U+0000 cannot be told apart from
-/// what the library makes of them, and are refused.
+/// Byte-pair encoding [Sennrich et al. 2016] by SentencePiece. It is lossless: characters and
+/// spaces are not normalised, characters outside the vocabulary become their bytes, and lines are
+/// encoded one by one with their ends. U+2581 and U+0000 are refused. U+2581 is the library's sign
+/// for a space; neither would be given back by decoding.
 class BpeTokenizer : public Tokenizer {
  public:
   /// The trained model, as load_bpe_tokenizer() takes it: a model file of the library.
@@ -33,7 +33,7 @@ std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const s
                                                   const BpeOptions& options = {});
 
 /// The tokenizer that serialize() wrote. Errors: kUnavailable without SentencePiece; kBadData,
-/// naming `name`, when `model` is none.
+/// naming `name`, when `model` is not a tokenizer.
 std::unique_ptr<BpeTokenizer> load_bpe_tokenizer(std::string_view model, const std::string& name);
 
 }  // namespace headway::tasks

@@ -10,8 +10,8 @@
 
 namespace headway::tasks {
 
-/// Where the inputs of an example come from. The fixed parts are those
-/// of every example of every split; latent codes are compared under them.
+/// Where the inputs of an example come from. Fixed parts are the same in every example of every
+/// split, so that latent codes can be compared.
 enum class FuzzyLogicInputs {
   kUniform,       ///< context and query are drawn anew for every example
   kFixedContext,  ///< the S - 1 context inputs are fixed, the query is drawn
@@ -37,8 +37,8 @@ struct FuzzyLogicOptions {
   double held_out = 0.7;       ///< share of the tasks of known terms that training never sees
   FuzzyLogicInputs inputs = FuzzyLogicInputs::kUniform;
   std::uint64_t seed = 0;  ///< of the split and of every example
-  /// A split that leaves a known term in no training task asks for that term from nothing: draw
-  /// another (at V = 4, K = 2 this rejects 14.4 % of the splits with 20 of 66 training tasks).
+  /// Draws another split if a known term is in no training task, because a network could not learn
+  /// that term. At V = 4, K = 2 this rejects 14.4 % of the splits with 20 of 66 training tasks.
   bool reject_uncovered = true;
 
   static const OptionTable<FuzzyLogicOptions>& table();  ///< [task] kind = "fuzzy_logic"

@@ -16,8 +16,7 @@ namespace headway::tasks {
 /// logits[query s, key t] = x_s^T W x_t:
 enum class HeadKind {
   /// Features: q q^T. Positions (query s, key t): 1 where t = s + shift and both are tokens; 1.5
-  /// where t is the
-  /// beginning-of-sequence token and s is not; else 0.
+  /// where t is the beginning-of-sequence token and s is not; else 0.
   kSameToken,
   kDifferentToken,  ///< as kSameToken, with -q q^T
   kUniform,         ///< features 0, all ones on positions: equal attention to every key
@@ -31,8 +30,7 @@ struct HeadOptions {
   /// Key position minus query position that the positional part rewards; -tokens <= shift <=
   /// tokens. Only the same-token and different-token heads have such a part.
   int shift = -1;
-  double beta =
-      10.0;  ///< inverse temperature of the softmax, folded into W; >= 0, 0 attends uniformly
+  double beta = 10.0;  ///< inverse temperature of the softmax, part of W; >= 0; 0 attends uniformly
   /// Strength of R: W = beta (M_kind + perturbation R). For a random head M is zero, and 0 stands
   /// for 1.
   double perturbation = 0.0;
@@ -45,12 +43,12 @@ struct HeadOptions {
 /// Labels: +1 for the first half of a split (one more when its size is odd), then -1. A hidden
 /// chain of two states starts with a fair coin and stays with the class's probability at each step.
 /// Token t (1..tokens) of state +-:
-///   features = v_{+-} + noise, v_+ = sqrt(2) on the first half of the features, v_- = sqrt(2) on
-///   the second half; noise    = isotropic standard normal vector, its components along v_+ - v_-,
-///   along v_+ + v_- and out of that plane
-///              multiplied by noise[0], noise[1], noise[2].
-/// The beginning-of-sequence token 0 has zero features. Then a one-hot position of tokens + 1
-/// features.
+///   features = v_{+-} + noise.
+/// v_+ is sqrt(2) on the first half of the features and 0 on the second, v_- the other way round.
+/// The noise is a standard normal vector; its components along v_+ - v_-, along v_+ + v_- and out
+/// of that plane are multiplied by noise[0], noise[1], noise[2]. The beginning-of-sequence token 0
+/// has zero features. Behind these features each token has its position, one-hot, in tokens + 1
+/// further ones.
 struct HiddenMarkovChainOptions {
   Index train_examples = 100;
   Index test_examples = 1000;  ///< 0: no test split
@@ -69,12 +67,11 @@ struct HiddenMarkovChainOptions {
 /// Draws the data set. Examples are not stored: every read draws them again, from their own
 /// streams, so a split of any size costs no memory. Random streams (core/rng.hpp) and the order of
 /// draws in each:
-///   (seed, kTaskParameters, layer 2^20 + head), counted from 1: the head's R row by row, N_0^2
-///   normals, where one is
-///     drawn; an entry is scaled by its block;
+///   (seed, kTaskParameters, layer 2^20 + head), both counted from 1: R of a head that has one, row
+///     by row, N_0^2 normals, each scaled for its block;
 ///   (seed, kTrainExamples or kTestExamples, example), counted from 0: one uniform for the first
-///   state, one uniform per
-///     later token for its state, then the noise, token by token, F normals each.
+///     state, one for the state of each later token, then the noise, token by token, F normals
+///     each.
 /// Cost: heads N_0^2 doubles at once, then (F normals) per token read.
 Dataset make_hidden_markov_chain(const HiddenMarkovChainOptions& options, std::uint64_t seed);
 

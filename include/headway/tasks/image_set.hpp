@@ -53,12 +53,12 @@ std::string image_set_hash(const ImageSet& set);
 /// size, or have a class of the same group and name with other drawings.
 ImageSet merge_image_sets(std::span<const ImageSet> sets);
 
-/// Scales a grey image [height, width] to [side, side] with an antialiased bilinear filter: a pixel
-/// of the result is the mean of the source under a triangle of half-width max(1, scale) source
-/// pixels around its centre, scale = source size / side, along each axis in turn; at the borders
-/// the triangle is cut and its weights normalised. Rounds once, at the end. This is the filter that
-/// image libraries call bilinear or area-aware bilinear, and that the reference's pictures went
-/// through. Cost: about side (2 scale + 1) (height + side) operations.
+/// Scales a grey image [height, width] to [side, side] with an antialiased bilinear filter, along
+/// each axis in turn. With scale = source size / side, a pixel of the result is the mean of the
+/// source under a triangle of half-width max(1, scale) source pixels around its centre. At the
+/// borders the triangle is cut and its weights are normalised. Rounds once, at the end. Image
+/// libraries call this filter bilinear or area-aware bilinear; the reference scaled its images with
+/// it. Cost: about side (2 scale + 1) (height + side) operations.
 std::vector<std::uint8_t> resize_grey(std::span<const std::uint8_t> image, Index height,
                                       Index width, Index side);
 

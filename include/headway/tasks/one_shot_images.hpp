@@ -29,8 +29,8 @@ enum class OneShotSplit { kTrain, kValidation, kTest, kOutOfDistribution };
 /// Two-way one-shot classification in context [T24, figure 3] (src/tasks/README.md, eq. 3).
 ///
 /// An example shows one drawing each of two classes, labelled +1 and -1 in random order, and a
-/// query, another drawing of one of the two; its label is to be told. Each image, [32, 32] with x =
-/// 1 for blank paper and 0 for ink, is cut into 4 x 4 patches of 8 x 8 pixels. Patch b of image a
+/// query: another drawing of one of the two, whose label is asked for. Each image, [32, 32] with x
+/// = 1 for blank paper and 0 for ink, is cut into 4 x 4 patches of 8 x 8 pixels. Patch b of image a
 /// (both row by row, from 0; the query is image 2) is token s = 16 a + b, and
 ///   x_s = LN(v) + position_scale p_s + label_scale e_{label of image a}
 /// where v[3 (8 r + c) + channel] = (x - 0.922) / 0.084 at row r and column c of the patch, the
@@ -46,7 +46,7 @@ struct OneShotImagesOptions {
   /// Split by alphabet: the characters of an alphabet stay together. False splits by character, as
   /// the reference does.
   bool split_by_group = false;
-  /// Each character turned by 90, 180 and 270 degrees is three more classes, in the same split.
+  /// Each character gives three more classes, turned by 90, 180 and 270 degrees, in the same split.
   bool rotations = false;
   double position_scale = 1.0;  ///< of p: 1 as in the reference
   double label_scale = 1.0;     ///< of e: 1 as in the reference

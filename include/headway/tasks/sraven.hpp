@@ -12,11 +12,11 @@
 
 namespace headway::tasks {
 
-/// Stands for the symbols of the panel that is asked for.
+/// Stands for each symbol of the panel that is asked for.
 inline constexpr std::uint8_t kSravenBlank = 255;
 
-/// train, validation and test have the same rule sets and streams of their own, so that the
-/// examples of the latter are fresh ones in distribution; held_out: the rule sets that training
+/// train, validation and test have the same rule sets, but streams of their own: validation and
+/// test are fresh examples of the training distribution. held_out has the rule sets that training
 /// never sees.
 enum class SravenSplit { kTrain, kValidation, kTest, kHeldOut };
 
@@ -33,7 +33,7 @@ struct SravenOptions {
   double held_out = 0.25;  ///< share of the C(K + 7, K) rule sets that training never sees
   bool permuted = true;    ///< false: position i of every panel shows feature i
   std::uint64_t seed = 0;  ///< of the split and of every instance
-  /// Draw the split again when a rule is in no training set (at K = 4 next to never needed).
+  /// Draw the split again when a rule is in no training set (at K = 4 almost never needed).
   bool reject_uncovered = true;
 
   [[nodiscard]] Index tokens() const { return Index{kSravenPanels} * features; }  ///< S = 9 K
@@ -43,7 +43,7 @@ struct SravenOptions {
 
 /// The rule sets of the splits, each sorted, in lexicographic order.
 struct SravenRuleSets {
-  std::vector<SravenRuleSet> train;     ///< also of the test split
+  std::vector<SravenRuleSet> train;     ///< of the validation and test splits, too
   std::vector<SravenRuleSet> held_out;  ///< floor(held_out C(K + 7, K)): 82 of 330
   int redraws = 0;                      ///< splits rejected before this one
   std::vector<SravenRule> uncovered;    ///< rules in no training set; filled if not rejected
@@ -92,7 +92,8 @@ struct SravenBatch {
 };
 
 /// Draws instances. Any instance of any split can be had at any time and on any thread: instance i
-/// comes from its own stream, (seed, kTrainExamples, kTestExamples or kHeldOutExamples, i).
+/// comes from its own stream, (seed, purpose of the split, i), with kTrainExamples,
+/// kValidationExamples, kTestExamples or kHeldOutExamples.
 class SravenGenerator {
  public:
   explicit SravenGenerator(const SravenOptions& options);

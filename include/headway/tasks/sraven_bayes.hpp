@@ -34,14 +34,14 @@ struct SravenPosterior {
 /// over w in place of i: with the alignments s_1 = q_1^-1 q_3 and s_2 = q_2^-1 q_3, which run over
 /// all permutations for every q_3, and with rho[w] = r_{q_3[w]} the rule at position w,
 ///   P(x, y) = (K!)^-3 sum_{s_1 s_2} sum_rho P(sort(rho)) m(rho) prod_w l[rho_w](s_1 w, s_2 w, w)
-/// where m(rho) = prod over the 8 rules of (times that it is in rho)! is how many q_3 give the same
-/// rho. l[rule](u, v, w) is the probability of the 3x3 grid: grid_probability(rule) if the eight
-/// symbols and y_w follow the rule, else 0; and y_w is a function of the rule and the eight
-/// symbols, ninth_symbol(). So one table of K^3 lists (few of their 8 rules fit: most lists are
-/// empty) holds every factor, and the sum is a search over positions w that gives each an unused u,
-/// an unused v and a fitting rule, and drops a branch as soon as nothing fits. Unpermuted data
-/// leaves only s_1 = s_2 = identity and rho = r, of weight P(r). Cost: 8 K^3 rule checks, then the
-/// number of explanations (sraven_ambiguity.hpp); 7 us at K = 4, F = 8.
+/// where m(rho) is the number of q_3 that give the same rho: the product, over the 8 rules, of
+/// (number of times that the rule is in rho)!. l[rule](u, v, w) is the probability of the 3x3 grid:
+/// grid_probability(rule) if the eight symbols and y_w follow the rule, else 0. The rule and the
+/// eight symbols fix y_w: see ninth_symbol(). One table of K^3 lists of fitting rules, most of them
+/// empty, holds every factor. The sum is a search over positions w that gives each an unused u, an
+/// unused v and a fitting rule, and drops a branch as soon as nothing fits. Unpermuted data leaves
+/// only s_1 = s_2 = identity and rho = r, of weight P(r). Cost: 8 K^3 rule checks, then the number
+/// of explanations (sraven_ambiguity.hpp); 7 us at K = 4, F = 8.
 class SravenBayes {
  public:
   /// Error{kInternal} when `rule_sets` is empty, or holds a set of other than options.features
@@ -56,7 +56,7 @@ class SravenBayes {
   std::vector<double> weights_;  // P(sort(rho)) m(rho) (K!)^-3 at sum_w rho_w 8^w
 };
 
-/// Whose rule sets instances are drawn from, uniformly, and the solver knows.
+/// The rule sets that instances are drawn from, uniformly. The solver knows them.
 enum class SravenPrior { kAllRuleSets, kTrainRuleSets, kHeldOutRuleSets };
 
 /// The best accuracy that any solver can reach, averaged over sampled instances, with standard

@@ -9,8 +9,9 @@
 
 namespace headway::tasks {
 
-/// What the three symbols (a, b, c) of a row of one feature obey; symbols are 0, ..., F - 1 and all
-/// arithmetic is modulo F (src/tasks/README.md, eq. 5). The numbers order rule sets.
+/// The rule that the three symbols (a, b, c) of a row of one feature obey. Symbols are 0, ..., F -
+/// 1 and all arithmetic is modulo F (src/tasks/README.md, eq. 5). The numbers of the rules order
+/// rule sets.
 enum class SravenRule : std::uint8_t {
   kConstant = 0,         ///< a = b = c
   kPlusOne = 1,          ///< b = a + 1, c = b + 1
@@ -34,8 +35,8 @@ using SravenGrid = std::array<std::uint8_t, kSravenPanels>;
 
 std::string_view sraven_rule_name(SravenRule rule);  ///< "constant", "plus one", ...
 
-/// Whether a row obeys the rule among `values` = F symbols. Of distribute-three this is what can be
-/// said of one row, that its symbols are distinct; that the rows share them is grid_follows().
+/// Whether a row obeys the rule among `values` = F symbols. For distribute-three one row only needs
+/// distinct symbols; grid_follows() also checks that the rows share them.
 bool row_follows(SravenRule rule, int values, int a, int b, int c);
 
 /// Whether all three rows obey the rule, and for distribute-three share their symbols.

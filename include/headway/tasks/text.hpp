@@ -10,15 +10,16 @@
 
 namespace headway::tasks {
 
-/// Tokens of byte-pair encoding: 256 bytes, signs, and some to learn, at least.
+/// Tokens of byte-pair encoding. The smallest vocabulary has room for 256 bytes, signs, and some
+/// pieces to learn.
 inline constexpr Index kSmallestBpeVocabulary = 512;
 inline constexpr Index kLargestBpeVocabulary = 1'000'000;
 
 /// Error{kBadData} naming `name`, line and byte of the first fault when `text` is no UTF-8.
 void require_utf8(std::string_view text, const std::string& name);
 
-/// Shares of a text's bytes that training never sees: the end, whose loss is reported, and what
-/// stands before it, whose loss chooses the best checkpoint.
+/// Shares of a text's bytes that training never sees. `held_out` is its end, whose loss is
+/// reported. `validation` stands before it; its loss chooses the best checkpoint.
 struct TextShares {
   double held_out = 0.1;
   double validation = 0.05;

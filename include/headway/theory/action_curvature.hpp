@@ -58,8 +58,8 @@ class ActionCurvature {
   [[nodiscard]] Tangent hessian(const Tangent& e) const;
   /// The Hessian along geodesics: with the term (G E + E G) / 2 of eq. 29, G = gradient().
   [[nodiscard]] Tangent geodesic_hessian(const Tangent& e) const;
-  /// What the entropy alone has of the Hessian's diagonal, which makes a preconditioner that costs
-  /// nothing: N_1 for l = 1, N_l + N_{l-1} H_{l-1} above.
+  /// The entropy's share of the Hessian's diagonal: N_1 for l = 1, N_l + N_{l-1} H_{l-1} above. It
+  /// makes a preconditioner that costs nothing.
   [[nodiscard]] double scale(int layer) const { return scales_[layer - 1]; }
   /// e divided by the scales.
   [[nodiscard]] Tangent precondition(Tangent e) const;
@@ -67,7 +67,8 @@ class ActionCurvature {
   [[nodiscard]] OrderParameters to_direction(const Tangent& e) const;
   /// F_l^T G_l F_l
   [[nodiscard]] Tangent to_tangent(const std::vector<MatrixXd>& gradient) const;
-  /// d^2/dt^2 of the gradient of S along dU, twice the same direction: S_jkl E_k E_l.
+  /// d^2/dt^2 of the gradient of S along dU, that is, the third derivative contracted twice with
+  /// the same direction: S_jkl E_k E_l.
   [[nodiscard]] Tangent third_derivative(const Tangent& e) const;
 
  private:

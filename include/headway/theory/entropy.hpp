@@ -8,9 +8,8 @@
 namespace headway::theory {
 
 /// Entropy part of the action (eq. 20, [T24]):
-/// eq. 20: N_a (tr U_a / s_a^2 - logdet U_a) + sum_{l <= L} N_l ( tr[U_{l+1}^{-1} u_l] / s_l^2 -
-/// logdet
-///   U_l + H_l logdet U_{l+1} ),
+///   N_a (tr U_a / s_a^2 - logdet U_a)
+///     + sum_{l <= L} N_l ( tr[U_{l+1}^{-1} u_l] / s_l^2 - logdet U_l + H_l logdet U_{l+1} ),
 /// with U_{L+1} = U_a and u_l the partial trace of U_l. It is jointly geodesically convex on the
 /// positive-definite cone.
 struct Entropy {

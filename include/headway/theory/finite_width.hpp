@@ -12,51 +12,51 @@
 namespace headway::theory {
 
 /// Posterior means to first order beyond the saddle point, in 1/N (eqs. 40 and 41):
-///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),   Sigma = 2
-///   (d2S/dx2)^{-1}, D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,      error bars
-///   sqrt(Sigma_ii).
-/// The predictor's mean includes its own curvature, E[f] = f(E[U]) + 1/2 tr(f'' Sigma), and its
-/// variance the fluctuation of the mean, Var[f] = variance(E[U]) + f' Sigma f'.
+///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),
+///   Sigma = 2 (d2S/dx2)^{-1},   D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,
+/// with error bars sqrt(Sigma_ii). The mean of the predictor includes its curvature,
+/// E[f] = f(E[U]) + 1/2 tr(f'' Sigma). Its variance includes the fluctuation of the mean,
+/// Var[f] = variance(E[U]) + f' Sigma f'.
 struct FiniteWidthCorrection {
   bool defined = false;
   std::string reason;         ///< why not
   OrderParameters mean;       ///< E[U]
   OrderParameters deviation;  ///< sqrt(Sigma_ii) of every entry
   Prediction prediction;      ///< on the test examples, if any
-  /// Of random probes: the largest standard error of an entry of the mean, over its deviation. 0
-  /// where the Hessian was at hand.
+  /// With random probes: the largest standard error of an entry of the mean, divided by that
+  /// entry's deviation. 0 if the Hessian was computed.
   double probe_error = 0.0;
 };
 
-/// Eigenvalue of the Hessian of S / max N in the independent entries of all U_l and U_a jointly:
-/// positive at a minimum.
+/// Smallest eigenvalue of the Hessian of S / max N in the independent entries of all U_l and U_a
+/// jointly: positive at a minimum.
 double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian);
 
-/// Flops of the correction from the Hessian: third derivatives, and the entropy's along every
-/// column of a root of Sigma.
+/// Flops of the correction from the Hessian: the energy's third derivatives, and the entropy's
+/// along every column of a square root of Sigma.
 double finite_width_flops(const Action& action);
 
-/// From the Hessian. `test` predicts on the examples that a prediction is wanted for; null: none.
-/// Errors: none; an undefined correction says why, an interrupted one too. Cost:
+/// The correction from the Hessian. `test` predicts on the examples that a prediction is wanted
+/// for; null: none. Errors: none; an undefined or interrupted correction says why. Cost:
 /// finite_width_flops().
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,
                                               const RepeatedPredictor* test, Observer& observer);
 
-/// Without the Hessian: the sums over Sigma are means over the draws s of `probes`, sum_kl S_jkl
-/// Sigma_kl ~ < S_jkl s_k s_l >, and the deviations those of the entropy alone, which are known,
-/// times the ratio of their mean squares over the draws. Cost: one third derivative a draw, and
-/// kProbeGroups linear systems, whose spread is the error.
+/// The correction without the Hessian. Sums over Sigma become means over the draws s of `probes`:
+/// sum_kl S_jkl Sigma_kl ~ < S_jkl s_k s_l >. The deviations of the entropy alone are known; they
+/// are corrected by the ratio of mean squares over the draws. Cost: one third derivative a draw,
+/// and kProbeGroups linear systems, whose spread gives the error.
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const ActionCurvature& at,
                                               const HessianProbes& probes,
                                               const RepeatedPredictor* test, Observer& observer);
 
 /// Posterior covariance, to leading order in 1/N, of functions of U_1 with these gradients (matrix
-/// derivatives at the saddle point): C_hk = g_h^T Sigma g_k (eq. 67). From the Hessian, cost n^3 /
-/// 3 flops for n unknowns; or from its products in geodesic coordinates, by conjugate gradients,
-/// some tens of products a gradient. Empty where the Hessian is not positive definite, or
-/// interrupted.
+/// derivatives at the saddle point): C_hk = g_h^T Sigma g_k (eq. 67). The first takes the Hessian;
+/// cost n^3 / 3 flops for n unknowns. The second takes products with it in geodesic coordinates, by
+/// conjugate gradients; some tens of products a gradient. Empty where the Hessian is not positive
+/// definite, or interrupted.
 MatrixXd posterior_covariance(const MatrixXd& svec_hessian, const std::vector<MatrixXd>& gradients);
 MatrixXd posterior_covariance(const ActionCurvature& at, const std::vector<MatrixXd>& gradients,
                               Observer& observer);

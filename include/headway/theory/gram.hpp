@@ -13,10 +13,10 @@ GramMatrices gram_matrices(const MatrixXd& features, const MatrixXd& labels);
 /// From unscaled path features to those of the theory: X = s_0 xi / sqrt(N_0 p).
 GramMatrices scale_gram(GramMatrices data, double input_variance);
 
-/// What is wrong with Gram matrices of `paths` paths, in words with what is allowed, or "": sizes
-/// that do not fit, numbers that are not finite, a matrix that is not symmetric or not positive
-/// semidefinite, a path whose features are all zero, projections that no labels of this size have.
-/// Cost D^3.
+/// What is wrong with Gram matrices of `paths` paths, and what is allowed; "" if nothing is. Faults
+/// are: sizes that do not fit, numbers that are not finite, a matrix that is not symmetric or not
+/// positive semidefinite, a path whose features are all zero, and projections that no labels of
+/// this size can have. Cost D^3.
 std::string gram_fault(const GramMatrices& data, Index paths);
 
 /// P rows of features and labels that have the given Gram matrices. They stand for the examples:
@@ -31,7 +31,7 @@ inline bool has_few_rows(const GramMatrices& data) { return data.examples < data
 
 /// For P <= D. With Phi^T Phi = V Lambda V^T, of rank r <= P, the rows are
 ///   X = [Lambda^{1/2} V^T; 0],   Y' = [Lambda^{-1/2} V^T Phi^T Y; R],
-/// R^T R what labels have beside the span of the features. Cost O(D^3), once.
+/// where R^T R is the part of Y^T Y outside the span of the features. Cost O(D^3), once.
 GramRows rows_of_gram(const GramMatrices& data);
 
 /// Kernels from scaled Gram matrices alone (KernelForm::kGram); the cost of an evaluation is free

@@ -25,8 +25,8 @@ SmallestEigenvalue smallest_hessian_eigenvalue(const Action& action, const Actio
                                                double tolerance, int most_products,
                                                Observer& observer);
 
-/// What random probes z say of the Hessian H at a minimum, in geodesic coordinates and scaled by
-/// the entropy's diagonal c (ActionCurvature::scale), A = c^{-1/2} H c^{-1/2}: each is the start of
+/// Estimates by random probes z of the Hessian H at a minimum, in geodesic coordinates. H is scaled
+/// by the entropy's diagonal c (ActionCurvature::scale), A = c^{-1/2} H c^{-1/2}. Each probe starts
 /// a Lanczos process with tridiagonal matrix T_k and basis V_k (stochastic Lanczos quadrature,
 /// Ubaru, Chen and Saad 2017), which gives
 ///   z^T log(A) z ~ |z|^2 e_1^T log(T_k) e_1        and      A^{-1/2} z ~ |z| V_k T_k^{-1/2} e_1.
@@ -36,8 +36,8 @@ struct HessianProbes {
   int products = 0;
   /// One a probe: estimates of logdet A = logdet H - sum_l n_l log c_l.
   std::vector<double> log_determinants;
-  /// One a probe: s = sqrt(2) c^{-1/2} A^{-1/2} z, so that the mean of s s^T over probes is Sigma =
-  /// 2 H^{-1} (eq. 40) in expectation; and the same of the entropy alone, sqrt(2) c^{-1/2} z.
+  /// One a probe: s = sqrt(2) c^{-1/2} A^{-1/2} z. In expectation s s^T is Sigma = 2 H^{-1} (eq.
+  /// 40). entropy_draws are the same for the entropy alone: sqrt(2) c^{-1/2} z.
   std::vector<Tangent> draws;
   std::vector<Tangent> entropy_draws;
 

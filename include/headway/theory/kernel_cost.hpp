@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "headway/core/words.hpp"
 #include "headway/types.hpp"
 
@@ -17,23 +19,36 @@ enum class KernelForm {
 };
 Words<KernelForm> words_of(KernelForm);
 
+/// What a form is: its word, where it is possible, what it costs and how it is made. Stands in the
+/// source of the form.
+struct KernelFormDescription;
+const KernelFormDescription& stored_form();
+const KernelFormDescription& streamed_form();
+const KernelFormDescription& feature_space_form();
+const KernelFormDescription& gram_form();
+const KernelFormDescription& distributed_form();
+/// Every form but kAuto, in the order of their words.
+inline constexpr std::array kKernelForms = {&stored_form, &streamed_form, &feature_space_form,
+                                            &gram_form, &distributed_form};
+
 struct PathKernelOptions {
   KernelForm form = KernelForm::kAuto;
   double memory_limit_bytes = 2.0 * 1024 * 1024 * 1024;
   int threads = 1;                    ///< that share one evaluation
   int ranks = 1;                      ///< that share one problem, where the form is kDistributed
   double smallest_temperature = 0.0;  ///< of the sweep; the feature-space form needs it positive
-  /// Stored form: > 0 lets the packed kernels be held as 32-bit fixed point, in half the memory and
-  /// time, with the energy off by no more than this. It is the energy of the rounded kernels C +
-  /// dC, and its gradient belongs to it. To first order dE = <M, sum_k U_k dC_k> with M = (K +
-  /// T)^{-1} - alpha alpha^T, and the rounding is unbiased and independent from entry to entry
-  /// (numerics::FixedPointColumns), so that
-  ///   |dE| <= sqrt(ln(2 / delta) / 2) |M| sqrt(sum_k (U_k unit_k)^2)    (M packed, off-diagonals
-  /// doubled) but for a probability of at most delta = 1e-12 (Hoeffding). This bound is computed at
-  /// every evaluation, and one whose bound exceeds the tolerance is made again from the features in
-  /// double (KernelForm::kStreamed). 0: double, as everything but sampling wants.
+  /// Stored form: > 0 allows packed kernels in 32-bit fixed point, in half the memory and time,
+  /// with the energy off by no more than this. The energy and its gradient are then those of the
+  /// rounded kernels C + dC. To first order dE = <M, sum_k U_k dC_k> with M = (K + T)^{-1} - alpha
+  /// alpha^T. The rounding is unbiased and independent from entry to entry
+  /// (numerics::FixedPointColumns). Hence (eq. 31), but for a probability of at most delta = 1e-12
+  /// (Hoeffding),
+  ///   |dE| <= sqrt(ln(2 / delta) / 2) |M| sqrt(sum_k (U_k unit_k)^2),
+  /// with M packed and its off-diagonals doubled. The bound is computed at every evaluation. If it
+  /// exceeds the tolerance, the evaluation is repeated in double from the features
+  /// (KernelForm::kStreamed). 0: double, as everything but sampling wants.
   double energy_tolerance = 0.0;
-  /// Kernels that take less as doubles stay so: they are in the cache.
+  /// Kernels that take less memory than this as doubles stay doubles, because they fit the cache.
   double compact_above_bytes = 8.0 * 1024 * 1024;
 };
 
@@ -45,12 +60,13 @@ struct KernelSizes {
   Index outputs = 1;        ///< C
 };
 
-/// What one form of the kernels costs: flops, a multiply-add counted as two, and bytes beside those
-/// of the features themselves (8 P p N_0). Of kDistributed: of each rank, but for feature_share.
+/// The cost of one form of the kernels: flops, with a multiply-add counted as two, and bytes beside
+/// those of the features themselves (8 P p N_0). For kDistributed the numbers are those of each
+/// rank, and a rank holds feature_share of the features.
 struct KernelCost {
   KernelForm form = KernelForm::kAuto;
   bool compact = false;                 ///< stored, in fixed point
-  bool hessian_by_products = false;     ///< stored, Hessian through all K^{-1} C_k: few paths
+  bool hessian_by_products = false;     ///< stored, Hessian through all (K + T)^{-1} C_k: few paths
   double feature_share = 1.0;           ///< of the training features, that a rank holds
   double construction_flops = 0.0;      ///< once
   double evaluation_flops = 0.0;        ///< PathKernels::evaluate() at one U
@@ -69,7 +85,7 @@ struct KernelCost {
 KernelCost kernel_cost(const KernelSizes& sizes, KernelForm form, bool compact = false,
                        int ranks = 1);
 
-/// Cost of the form that make_path_kernels() takes for these sizes and options: it asks here too.
+/// Cost of the form that make_path_kernels() takes for these sizes and options; it calls this.
 /// Error{kBadStudy} when the asked form is impossible.
 KernelCost kernel_cost(const KernelSizes& sizes, const PathKernelOptions& options);
 

@@ -8,8 +8,8 @@
 
 namespace headway::theory {
 
-/// The predictor at many U on the same examples. Where it is cheaper (one output, few paths for the
-/// features' size), what does not depend on U is computed once: with C*_ab = X_a X*_b^T and
+/// The predictor at many U on the same examples. Where it is cheaper (one output, and few paths
+/// relative to N_0), what does not depend on U is computed once. With C*_ab = X_a X*_b^T and
 /// prior_ab(x) = X_a(x) . X_b(x), eqs. 16 and 17 are
 ///   K*(U) = sum_{a >= b} U_ab (C*_ab + C*_ba),   f = K*^T alpha,
 ///   variance = sum_ab U_ab prior_ab - |L^{-1} K*|^2,   L L^T = K + T.

@@ -8,28 +8,30 @@
 
 namespace headway::theory {
 
-/// The saddle point's approximations of the evidence log p(y), in nats (posterior::bridge_evidence
-/// has it exactly, from posterior draws).
+/// The saddle point's approximations of the evidence log p(y), in nats. posterior::bridge_evidence
+/// estimates it without approximation, from posterior draws.
 ///
 /// By eq. 43, p(y) = (2 pi)^{-P C / 2} E_prior[ exp(-energy(U_1) / 2) ], where the
 /// priors of U_a, U_L, ..., U_1 are Wisharts whose densities are exp(-entropy / 2) up to a constant
 /// factor with respect to the invariant measures dU_l / det U_l^{(d_l + 1) / 2}, d_l = C p_l.
-/// Laplace's method (eqs. 44 to 46) about the minimum of S = energy + entropy, divided by the same
-/// about the minimum of the entropy alone (whose integral is the normalisation of the priors, so
-/// that T -> infinity gives the evidence of pure noise exactly), gives
+/// Laplace's method (eqs. 44 to 46) is applied about the minimum of S = energy + entropy, and about
+/// the minimum of the entropy alone, whose integral normalises the priors. So T -> infinity gives
+/// the evidence of pure noise exactly. The ratio of the two is
 ///   log p(y) ~ -1/2 { P C log 2 pi + S* - S_0 + D* + logdet S''* - sum_l n_l log N_l },
 ///   S_0 = sum_{l <= L+1} N_l d_l (1 - log s_l^2),   D = sum_{l <= L+1} (d_l + 1) logdet U_l,
 ///   n_l = d_l (d_l + 1) / 2 the number of unknowns in U_l,
-/// with S''* the Hessian in svec coordinates; D* + logdet S''* is that in the invariant ones, and
-/// sum_l n_l log N_l the same of the entropy at its own minimum, the Gaussian-process point. The
-/// first line without the determinants, -1/2 {P C log 2 pi + S* - S_0}, is the leading order.
+/// with S''* the Hessian in svec coordinates. D* + logdet S''* is its log determinant in the
+/// invariant coordinates. sum_l n_l log N_l is the same for the entropy at its own minimum, the
+/// Gaussian-process point. The leading order leaves out the determinants:
+/// -1/2 {P C log 2 pi + S* - S_0}.
 ///
-/// Errors at fixed P / N: O(1/N) of Laplace's method; O(1) of the leading order, which leaves out
-/// how much narrower than the prior the posterior is. At fixed P: O(1/N^2) and O(1/N). Where some
-/// N_l < d_l the Wisharts are singular, and both are formal, as is the saddle point.
+/// At fixed P / N the error of Laplace's method is O(1/N). That of the leading order is O(1),
+/// because it leaves out how much narrower than the prior the posterior is. At fixed P the errors
+/// are O(1/N^2) and O(1/N). Where some N_l < d_l the Wisharts are singular, and both are formal, as
+/// is the saddle point.
 struct SaddleEvidence {
   double leading_order = std::numeric_limits<double>::quiet_NaN();
-  /// By Laplace's method, which needs a positive Hessian; without one the leading order.
+  /// By Laplace's method if the Hessian is known and positive definite, else to leading order.
   double log_evidence = std::numeric_limits<double>::quiet_NaN();
   /// Of Laplace's method: standard error of log_evidence from random probes of the Hessian, 0 if
   /// the Hessian was at hand.

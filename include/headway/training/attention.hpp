@@ -7,11 +7,11 @@
 
 namespace headway::training {
 
-/// What a layer reads, as a linear layer leaves it: dense, last index fastest. With
-///   s[h, q, k] = query_h . key_h / sqrt(d) + bias[h, q, k]
-/// for unmasked pairs, weights a from s as Normalisation says, and b[h, q, k] =
-/// dropout[q, k] a[h, q, k] in place of a wherever ValueNetwork uses it. A query that sees no key
-/// has output 0. Masked keys must hold finite numbers; they have no effect.
+/// Inputs of one attention layer: dense, last index fastest. The scores of unmasked pairs are
+///   s[h, q, k] = query_h . key_h / sqrt(d) + bias[h, q, k].
+/// Normalisation makes weights a of them. With dropout, dropout[q, k] a[h, q, k] takes the place of
+/// a in ValueNetwork. A query that sees no key has output 0. Masked keys have no effect, but must
+/// hold finite numbers.
 template <typename Scalar>
 struct AttentionInputs {
   const Scalar* query = nullptr;           ///< [B, Sq, H, d]
@@ -64,9 +64,10 @@ void attention_backward(const AttentionShape& shape, const AttentionOptions& opt
                         const AttentionPassedBack<float>& passed,
                         const AttentionGradients<float>& gradients, int threads = 0);
 
-/// Most memory that both calls take beside their arguments on this machine. Linear in queries and
-/// keys, but for copies of bias, dropout and (at most 16, within 256 MiB unless one is larger) the
-/// gradient of the bias, where those are given. Each thread keeps its workspace for the next call.
+/// Most memory that the two calls take beside their arguments on this machine. It is linear in
+/// queries and keys without bias and dropout. Copies of these, where given, are of the size of
+/// their arrays. So are copies of the gradient of the bias: at most 16, within 256 MiB unless one
+/// is larger. Each thread keeps its workspace for the next call.
 std::size_t attention_workspace_bytes(const AttentionShape& shape, const AttentionOptions& options,
                                       bool with_bias, bool with_dropout, int threads = 0);
 

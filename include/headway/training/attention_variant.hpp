@@ -15,8 +15,8 @@ enum class Normalisation {
   kRmsHead,  ///< a = s / sqrt(mean over heads of s^2 + kRmsHeadEpsilon); masked pairs have s = 0
 };
 
-/// Whether the weights of a query are normalised over its keys: then log sum exp of each query is
-/// kept for the backward pass.
+/// Whether the weights of a query are normalised over its keys. If so, the forward pass keeps log
+/// sum exp of each query for the backward pass.
 constexpr bool normalises_over_keys(Normalisation normalisation) {
   switch (normalisation) {
     case Normalisation::kSoftmax:
@@ -45,8 +45,7 @@ enum class ValueNetwork {
   /// o[q, h] = sum_k a[h, q, k] phi(v[k, h]); phi is the identity in the usual attention.
   kPlain,
   /// Hypernetwork attention ([S25] equation 6; src/training/README.md, eq. 6): the latent code
-  /// (a[1, q, k], ..., a[H, q, k]) of a
-  /// pair generates both layers of a value network,
+  /// (a[1, q, k], ..., a[H, q, k]) of a pair generates both layers of a value network,
   ///   u[q, k] = sum_h a[h, q, k] v[k, h],    o[q, h] = sum_k a[h, q, k] phi(u[q, k]).
   kHyla,
   /// With one more layer between, from the same code and a learned matrix M_h for each head,
@@ -54,7 +53,7 @@ enum class ValueNetwork {
   kHylaDeep,
 };
 
-/// Whether the weights of a pair, of all its heads, generate a network that the values go through.
+/// Whether the weights of all heads of a pair generate a network that the values go through.
 constexpr bool is_generated(ValueNetwork network) {
   switch (network) {
     case ValueNetwork::kHyla:
@@ -66,7 +65,7 @@ constexpr bool is_generated(ValueNetwork network) {
   return false;
 }
 
-/// Whether it has the learned matrices M_h.
+/// Whether the network has the learned matrices M_h.
 constexpr bool has_mixing(ValueNetwork network) {
   switch (network) {
     case ValueNetwork::kHylaDeep:
@@ -80,7 +79,7 @@ constexpr bool has_mixing(ValueNetwork network) {
 
 enum class Nonlinearity { kIdentity, kRelu, kGelu, kSilu, kTanh, kSquaredRelu };
 
-constexpr double kRmsHeadEpsilon = 1e-6;
+constexpr double kRmsHeadEpsilon = 1e-6;  ///< keeps RMSHead finite where all scores are 0
 
 struct AttentionOptions {
   Normalisation normalisation = Normalisation::kSoftmax;
@@ -110,15 +109,15 @@ struct AttentionShape {
 
 /// The variants (src/training/README.md, "Attention") by name: softmax, linear, linear_rms_head,
 /// hyla, hyla_linear_value, hyla_no_rms_head, hyla_linear_value_no_rms_head, softmax_hyla,
-/// linear_rms_head_nonlinear_value, hyla_deep. The nonlinearity of the last hyla ones is relu; it
-/// may be replaced where the table does not say linear.
+/// linear_rms_head_nonlinear_value, hyla_deep. Those with a nonlinearity have relu, which another
+/// nonlinearity may replace.
 const std::vector<std::string>& attention_variant_names();
 
 /// Options of a variant; Error{kBadStudy} for an unknown name, with the nearest known one.
 AttentionOptions attention_variant(std::string_view name);
 
-/// The name whose options are these (causal aside, and for any nonlinearity but the identity), or
-/// "" when the table has none.
+/// The name of the variant with these options, or "" if there is none. `causal` is not compared,
+/// and all nonlinearities but the identity count as equal.
 std::string attention_variant_name(const AttentionOptions& options);
 
 const std::vector<std::string>& nonlinearity_names();
@@ -137,8 +136,8 @@ struct MultiplyAdds {
 ///   hyla       forward d + 2 dv             backward 2 d + 4 dv             recomputed d + dv
 ///   hyla_deep  forward d + 3 dv + dv^2      backward 2 d + 6 dv + 2 dv^2    recomputed
 ///              d + 2 dv + 2 dv^2
-/// Softmax with a value network sweeps once more for the sum over keys of its gradient: d + 4 dv
-/// recomputed more (and 4 dv + 3 dv^2 where it is deep).
+/// Softmax with a value network needs one more sweep, for the sum over keys in its gradient. It
+/// adds d + 4 dv to recomputed, and another 4 dv + 3 dv^2 if the network is deep.
 MultiplyAdds count_multiply_adds(const AttentionShape& shape, const AttentionOptions& options);
 
 }  // namespace headway::training

@@ -10,7 +10,7 @@
 
 namespace headway::training {
 
-/// What a layer with a value network that its heads generate (HYLA) is split into.
+/// What a layer whose heads generate a value network (HYLA) is split into.
 enum class GeneratedParts {
   kHeads,  ///< one part for each head that reads the generated network, whoever generated it
   kPairs,  ///< one part for each head that generates and head that reads (deep: for each triple)
@@ -72,7 +72,8 @@ class FrozenNetwork {
     std::vector<std::vector<double>> weights;  ///< of every kept layer, [H, S, S]
     VectorXd outputs;                          ///< [O] at `token`
   };
-  /// What attention alone says of it, for networks whose weights are normalised over keys.
+  /// What the theory needs of attention in that example. For networks whose attention weights are
+  /// normalised over keys.
   [[nodiscard]] Attention attention(const TaskBatch& batch, Index index, Index token) const;
 
  private:

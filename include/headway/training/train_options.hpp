@@ -10,9 +10,8 @@
 namespace headway::training {
 
 enum class LearningRateSchedule {
-  /// Linear from 0 in `warmup_steps` (src/training/README.md, eq. 13), then half a cosine to
-  /// final_fraction of the rate, reached at
-  /// step (steps - warmup_steps), then flat [S25].
+  /// Rises linearly from 0 in `warmup_steps` steps (src/training/README.md, eq. 13). Then falls as
+  /// half a cosine to final_fraction of the rate at step (steps - warmup_steps), then flat [S25].
   kCosine,
   kConstant,  ///< the same warm-up, then flat
 };
@@ -28,12 +27,13 @@ struct TrainOptions {
   Index steps = 50000;
   Index batch = 128;       ///< examples of a step
   Index accumulation = 1;  ///< pieces that a micro-batch is cut into, to save memory
-  /// Equal parts of a step's batch. Their gradients are summed in one fixed tree, whoever computes
-  /// which (TrainingRanks); micro_batches * accumulation divides batch. Another number is another
-  /// rounding, and nothing else but where TransformerOptions::load_balancing is (over each part).
+  /// Equal parts of a step's batch; micro_batches * accumulation divides batch. Their gradients are
+  /// summed in one fixed tree, whichever rank computes them (TrainingRanks). Another number of
+  /// parts changes rounding. It also changes the loss if TransformerOptions::load_balancing is set,
+  /// which acts on each part.
   Index micro_batches = 1;
   double learning_rate = 1e-3;
-  double weight_decay = 0.1;  ///< skips parameters of one dimension (see AdamW below)
+  double weight_decay = 0.1;  ///< of AdamW; skips parameters of one dimension
   double beta_1 = 0.9;
   double beta_2 = 0.999;
   double epsilon = 1e-8;
@@ -46,7 +46,7 @@ struct TrainOptions {
   Index eval_examples = 4096;  ///< of each split but train, the same ones every time
   Index eval_batch = 0;        ///< examples at a time; 0: as in training
   Index checkpoint_every = 0;  ///< steps between periodic checkpoints; 0: none but best and last
-  /// Its loss says which checkpoint is the best; "": what the task proposes.
+  /// Split whose loss says which checkpoint is the best; "": TrainingTask::selection_split().
   std::string best_split;
   Device device = Device::kAuto;
   Precision precision = Precision::kFloat32;  ///< kBfloat16: CUDA only; parameters stay float32

@@ -10,9 +10,9 @@
 
 namespace headway::training {
 
-/// Ranks that take every step of a training run together: each computes the gradients of its share
-/// of the micro-batches, all make the same update (TrainOptions::micro_batches). They call go_on(),
-/// total() and tell() in one order, from one thread.
+/// Ranks that take every step of a training run together. Each computes the gradients of its share
+/// of the micro-batches (TrainOptions::micro_batches), and all make the same update. All call
+/// go_on(), total() and tell() in the same order, each from one thread.
 class TrainingRanks {
  public:
   explicit TrainingRanks(Ranks& ranks) : ranks_(&ranks) {}
@@ -22,21 +22,21 @@ class TrainingRanks {
   /// [begin, end) of the micro-batches that this rank has; may be empty.
   [[nodiscard]] std::pair<Index, Index> share(Index micro_batches) const;
 
-  /// Whether all go on: false for all of them once one has asked to stop, and from then on without
-  /// waiting for the others, which do not wait either. A rank that fails asks to stop before it
-  /// goes, or the others would wait for it; where it fails in the midst of total() or tell(), that
-  /// ends the processes of all (Ranks::abort).
+  /// Whether all go on. False on all ranks once one has asked to stop. From then on it returns
+  /// false at once, without waiting for other ranks. A rank that fails calls go_on(true) before it
+  /// leaves, since the others would wait for it. If it failed inside total() or tell(), this call
+  /// ends the processes of all ranks (Ranks::abort).
   bool go_on(bool stop);
   [[nodiscard]] bool stopped() const { return stopped_; }
-  /// The sum over the micro-batches of all (total_over_ranks()).
+  /// The sum over the micro-batches of all ranks (total_over_ranks()).
   std::vector<double> total(TreeSum mine);
-  /// What the first rank has there, to all.
+  /// Sends the numbers of the first rank to all ranks, in place.
   void tell(std::span<double> numbers);
 
  private:
   Ranks* ranks_;
   bool stopped_ = false;
-  bool sending_ = false;  ///< numbers that the others wait for
+  bool sending_ = false;  ///< inside total() or tell(), where the others wait for this rank
 };
 
 }  // namespace headway::training

@@ -44,8 +44,8 @@ struct TaskBatch {
   std::vector<std::uint8_t> mask;  ///< [B, S], 0 hides a token from attention; empty: all are seen
 };
 
-/// Where a trainer gets its examples. Any example of any split can be had at any time by its index:
-/// the data position of a run is the number of examples it has seen, and nothing else.
+/// Where a trainer gets its examples. Any example of any split can be had at any time by its index.
+/// So the number of examples that a run has seen is its whole position in the data.
 class TrainingTask {
  public:
   TrainingTask() = default;

@@ -35,7 +35,7 @@ class ScalapackCholesky final : public SharedCholesky {
  public:
   explicit ScalapackCholesky(const SharedSquare& place) : place_(place) {
     constexpr auto kMost = static_cast<Index>(std::numeric_limits<int>::max());
-    // Of the first rank, which has the most: all come to the same end.
+    // Every rank checks the part of the first, which is the largest: so all throw, or none.
     const SharedSquare first(place.rows.size, place.grid.rows * place.grid.columns, 0);
     const Index numbers = first.rows.count() * first.columns.count();
     if (numbers > kMost || place.rows.size > kMost) {

@@ -186,7 +186,7 @@ std::string file_hash(const std::string& file_path) {
 /// Whether a data set must give its attention.
 enum class Attention { kNeeded, kLearned };
 
-/// Of the faults those that matter.
+/// The faults that matter: if attention is learned, it may be missing.
 std::vector<std::string> needed_of(std::vector<std::string> faults, Attention attention) {
   if (attention == Attention::kLearned) {
     std::erase_if(faults, [](const std::string& fault) { return is_missing_attention(fault); });
@@ -200,10 +200,6 @@ tasks::Dataset load(const std::string& file_path, FeaturesIn place, Attention at
   const DatasetLayout layout = check_layout(*file, faults);
   const std::vector<std::string> left = needed_of(faults.messages(), attention);
   if (!left.empty()) bad_data("{}", left.front());  // changed since it was checked
-  if (attention == Attention::kLearned && layout.heads.empty() &&
-      layout.find("train/inputs") == nullptr) {
-    bad_data("train/inputs: is missing; allowed: inputs [P, S, N_0]");
-  }
   tasks::Dataset dataset;
   dataset.name = file_path;
   dataset.form = layout.form;
@@ -264,6 +260,8 @@ std::string describe_dataset(const Hdf5InputFile& file) {
                        rules.forms[static_cast<std::size_t>(layout.form)].means,
                        fmt::join(layout.heads, ", "));
   }
+  const bool none = !layout.new_inputs && layout.heads.empty();
+  if (none) out += "  attention  none: a study must let it be learned (model.attention_prior)\n";
   for (std::size_t l = 1; l <= layout.heads.size(); ++l) {
     const std::string names = fmt::format("names/layer_{}", l);
     if (layout.find(names) == nullptr) continue;
@@ -282,8 +280,8 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   }
   out += fmt::format(
       "\nTo check all of it:  headway validate {0}\n"
-      "To solve it:         headway solve {0} --set model.widths=[10,100]\n",
-      file.file_path());
+      "To solve it:         headway solve {0} {1}--set model.widths=[10,100]\n",
+      file.file_path(), none ? "--set model.attention_prior.heads=[1] " : "");
   return out;
 }
 
@@ -362,7 +360,12 @@ tasks::Dataset read_new_inputs(const std::string& file_path) {
 }
 
 std::vector<std::string> validate_dataset(const std::string& file_path) {
-  return faults_of(file_path, {});
+  return needed_of(faults_of(file_path, {}), Attention::kLearned);
+}
+
+bool lacks_attention(const std::string& file_path) {
+  const std::vector<std::string> faults = faults_of(file_path, {});
+  return std::any_of(faults.begin(), faults.end(), is_missing_attention);
 }
 
 }  // namespace headway::io

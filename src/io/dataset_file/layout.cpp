@@ -20,6 +20,7 @@ constexpr std::string_view kSets = "sets/";
 constexpr const char* kNoSplit =
     ": is missing, or is not a group; allowed: a group with labels and inputs or path_features";
 constexpr const char* kNoAttention = "no attention is given";
+constexpr const char* kUnlessLearned = ", or none where a study has model.attention_prior";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
 std::string layer_name(Index layer) { return fmt::format("layer_{}", layer); }
@@ -158,11 +159,12 @@ class LayoutChecker {
     }
     known_form_ = found.size() == 1;
     if (known_form_ || (found.empty() && layout_.new_inputs && has_inputs())) return;
-    faults_.add("/", "{}; allowed: exactly one of {}",
-                found.empty() ? kNoAttention : join(found) + " are given", join(all));
+    faults_.add("/", "{}; allowed: exactly one of {}{}",
+                found.empty() ? kNoAttention : join(found) + " are given", join(all),
+                found.empty() && has_inputs() ? kUnlessLearned : "");
   }
 
-  /// Whether every further set has inputs: their attention may then be that of a result.
+  /// Whether every split has inputs: their attention may then be learned, or that of a result.
   [[nodiscard]] bool has_inputs() const {
     return std::all_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
       return file_.kind(split + "/inputs") != NodeKind::kAbsent;
@@ -330,7 +332,9 @@ Index DatasetLayout::extent(const std::string& symbol) const {
   return found == extents.end() ? 0 : found->second.value;
 }
 
-bool is_missing_attention(const std::string& fault) { return fault.starts_with(kNoAttention); }
+bool is_missing_attention(const std::string& fault) {
+  return fault.starts_with(kNoAttention) && fault.ends_with(kUnlessLearned);
+}
 
 std::string set_name(const std::string& split) {
   return split.starts_with(kSets) ? split.substr(kSets.size()) : "";

@@ -9,7 +9,7 @@
 namespace headway::io {
 namespace {
 
-// The one kind of JSON in this module: each is thousands of lines to compile.
+// The only kind of JSON in this module, since each kind is thousands of lines to compile.
 using json = nlohmann::ordered_json;
 
 constexpr std::string_view kSplit = "<split>";

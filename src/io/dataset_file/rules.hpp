@@ -15,8 +15,8 @@ struct DatasetMember {
   enum class Needed { kAlways, kInItsGroup, kNever, kBesideTrain };
 
   std::string path;  ///< "<split>/attention/layer_<l>"
-  /// Symbols of the extents, in all allowed ranks, the highest last; a symbol that a lower rank
-  /// leaves out is 1. One symbol is one number in the whole file, but P, which each split has for
+  /// Symbols of the extents, in all allowed ranks, the highest last. A symbol that a lower rank
+  /// leaves out is 1. A symbol has one value in the whole file, except P, which each split has for
   /// itself.
   std::vector<std::vector<std::string>> shapes;
   Values values = Values::kFinite;

@@ -30,7 +30,7 @@ std::string index_text(const std::vector<Index>& shape, Index row, Index offset)
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-/// nan has a sign that says nothing.
+/// The sign of nan means nothing, so it is left out.
 std::string number_text(double v) { return std::isnan(v) ? "nan" : fmt::format("{}", v); }
 
 Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {

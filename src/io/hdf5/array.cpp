@@ -145,7 +145,7 @@ Handle open_with_cache(hid_t file, const std::string& path, const ArrayInfo& inf
   return {H5Dopen2(file, path.c_str(), access.get()), H5Dclose};
 }
 
-/// What HDF5 takes of memory to read any entry; 0 where that is the entry alone.
+/// Memory that HDF5 needs beside an entry to read it: one chunk; 0 without chunks.
 std::uint64_t chunk_bytes(const ArrayInfo& info) {
   std::uint64_t bytes = info.chunk.empty() ? 0 : std::max<std::uint64_t>(info.element_bytes, 1);
   for (const Index d : info.chunk) {

@@ -6,6 +6,7 @@
 #include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/result_file.hpp"
+#include "io/dataset_file/layout.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/isolated.hpp"
 
@@ -128,8 +129,10 @@ std::string describe(const std::string& file_path, const std::vector<std::string
     return kind->describe(file);
   });
   std::string told;
-  for (const std::string& fault : faults)
+  for (const std::string& fault : faults) {
+    if (is_missing_attention(fault)) continue;  // the description says it
     told += fmt::format("  fault      {}\n", printable(fault));
+  }
   return fmt::format("{}: {}\n{}{}\nContents:\n{}", file_path, name, told, head,
                      or_reason([&] { return TreeWriter(file).run(); }));
 }

@@ -41,7 +41,8 @@ std::uint64_t readable_file_bytes(const std::string& file_path) {
   if (found && !S_ISREG(status.st_mode)) {
     fail(ErrorKind::kMissingFile, "{}: is not a regular file; must be an HDF5 file", file_path);
   }
-  // Opened and not only asked for: without a free descriptor HDF5 would take it for no HDF5 file.
+  // The file is opened, not only looked up. Without a free descriptor HDF5 would say that the file
+  // is not HDF5.
   const int descriptor = found ? ::open(file_path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
   if (descriptor < 0) {
     fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", file_path, std::strerror(errno));

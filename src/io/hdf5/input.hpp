@@ -49,10 +49,10 @@ struct ArrayInfo {
 /// "[3, 4]"; "a scalar" for rank 0.
 std::string shape_text(const std::vector<Index>& shape);
 
-/// Why the data set cannot be what it claims (sizes that overflow, that exceed what the file stores
-/// by more than any compression explains, data outside of the file, a missing filter), or "" when
-/// nothing speaks against reading it. `in_memory`: it will be held whole as doubles, so it must
-/// also fit this machine's memory.
+/// Why the data set cannot be read, or cannot be what it claims; "" if nothing speaks against it.
+/// Reasons are sizes that overflow, sizes above what any compression of the stored bytes explains,
+/// data outside of the file, and a missing filter. `in_memory`: it will be held whole as doubles,
+/// so it must also fit this machine's memory.
 std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes, bool in_memory);
 
 /// One open data set of numbers, read by ranges of its first index.

@@ -120,7 +120,7 @@ Hdf5OutputFile::Hdf5OutputFile()
 
 Handle Hdf5OutputFile::open_or_make_group(const std::string& path) {
   if (path.empty() || path == "/") return {H5Gopen2(file_.get(), "/", H5P_DEFAULT), H5Gclose};
-  // Level by level: groups that HDF5 makes on the way to another would carry the time.
+  // Level by level: groups that HDF5 itself makes on the way to another would store the time.
   for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
     const std::string prefix = path.substr(0, end);
     const bool exists = H5Lexists(file_.get(), prefix.c_str(), H5P_DEFAULT) > 0;

@@ -8,7 +8,7 @@
 namespace headway::io {
 namespace {
 
-constexpr double kExact = 0x1p53;  // whole numbers up to here a double has exactly
+constexpr double kExact = 0x1p53;  // a double has all whole numbers up to here exactly
 
 /// Error unless `value` is a whole number that a double has exactly, from `least` to `largest`.
 void require_whole(const std::string& path, double value, std::int64_t least,
@@ -152,7 +152,7 @@ void RecordReader::get(const std::string& path, Tensor& value, const FieldForm& 
   }
 }
 
-/// How many the arrays <path>/layer_<l> are.
+/// The number of arrays <path>/layer_<l>.
 std::size_t RecordReader::layers(const std::string& path) const {
   return shapes_.layers.empty() ? file_.members(path).size() : shapes_.layers.size();
 }

@@ -30,7 +30,7 @@ inline bool in_columns(FieldLayout layout) {
   return layout == FieldLayout::kColumns || layout == FieldLayout::kLists ||
          layout == FieldLayout::kTable;
 }
-/// Empty arrays, that is.
+/// Whether an empty array is left out of the file.
 inline bool leaves_out(const FieldForm& form) {
   return form.optional || form.layout == FieldLayout::kOutputs ||
          form.layout == FieldLayout::kReadout || form.layout == FieldLayout::kStacked;
@@ -122,7 +122,7 @@ class RecordWriter {
 struct RecordShapes {
   Index examples = -1;                 ///< rows of kOutputs
   Index outputs = -1;                  ///< columns of kOutputs, rows and columns of kReadout
-  std::vector<Index> layers = {};      /// rows and columns of the matrices of kLayers
+  std::vector<Index> layers = {};      ///< rows and columns of the matrices of kLayers
   std::vector<std::string> keys = {};  ///< order of the records of kByName; others stand behind
 };
 

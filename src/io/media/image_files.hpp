@@ -19,8 +19,8 @@ namespace headway::io {
 /// of them when unpacked; checksums are checked; nothing is unpacked to disk.
 /// Errors: kMissingFile when `path` is missing or unreadable; kBadData, naming file, entry and what
 /// is wrong, when the archive or a PNG is damaged, too large or not square, when a PNG lies outside
-/// an alphabet and character, when there is none, and
-/// for the archive of one-shot runs. Cost: about 0.1 ms a drawing.
+/// an alphabet and character, when there is none, and for the archive of one-shot runs. Cost: about
+/// 0.1 ms a drawing.
 tasks::ImageSet read_omniglot(const std::string& path, Index side = 32);
 
 /// The same for several archives or folders, merged by tasks::merge_image_sets(): a character that
@@ -40,8 +40,8 @@ struct IdxOptions {
 /// number, in rising order and without group; drawings keep the order of the file.
 /// Errors: kMissingFile when a file is missing or unreadable; kBadData, naming file, field, value
 /// and what is allowed, on a wrong magic number, sizes out of bounds (1 to 1,000,000 square images
-/// of up to 1024 x 1024), as many labels as images missing, a file that is too short or too long,
-/// or damaged compression.
+/// of up to 1024 x 1024), a number of labels that is not that of the images, a file that is too
+/// short or too long, or damaged compression.
 tasks::ImageSet read_idx(const std::string& images_path, const std::string& labels_path,
                          const IdxOptions& options = {});
 

@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/dataset.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/results/result_fields.hpp"
 
 namespace headway::io {
@@ -18,6 +19,7 @@ struct Listing {
   const char* verb;
   const char* rows;
   const char* columns;
+  const char* of_first = "";  ///< what points/0 must have; else the table is left out
 };
 constexpr const char* kPoints =
     "widths temperature action accuracy gp_accuracy test_mean_squared_error converged?";
@@ -27,6 +29,12 @@ constexpr Listing kListings[] = {
     {PruneResult::kVerb, "points/*", kPoints},
     {SampleResult::kVerb, "points/*",
      "widths temperature draws accuracy gp_accuracy rhat_max ess_bulk_min log_evidence complete?"},
+    {SolveResult::kVerb, "points/*/minima/*",
+     "name action attention_entropy attention_largest starts converged?", "minima"},
+    {SampleResult::kVerb, "points/*",
+     "widths temperature attention_entropy_mean attention_entropy_mcse attention_largest_mean "
+     "attention_largest_mcse log_evidence_integral exchange_rate",
+     "attention_largest_mean"},
     {TrainResult::kVerb, "runs/*", "label seed outcome steps train_loss"},
     {TrainResult::kVerb, "groups/*", "name label parameters flops_per_step train_loss"},
     {TrainResult::kVerb, "groups/*/splits/*", "name metric last last_standard_error"},
@@ -106,6 +114,12 @@ std::string table(const Hdf5InputFile& file, const Listing& listing) {
   return out + "\n";
 }
 
+bool has_first(const Hdf5InputFile& file, const Listing& listing) {
+  const std::string name = listing.of_first;
+  return name.empty() || file.kind("points/0/" + name) == NodeKind::kGroup ||
+         (file.kind("points/0") == NodeKind::kGroup && file.has_attribute("points/0", name));
+}
+
 std::string sizes_text(const Hdf5InputFile& file) {
   const auto root = [&](const char* name) { return file.attribute_text("/", name); };
   std::string out = fmt::format("  network    heads {}, variances {}, {} outputs\n", root("heads"),
@@ -151,7 +165,7 @@ std::string describe_result(const Hdf5InputFile& file) {
   out += fmt::format("  study hash {}\n  data hash  {}\n\n", text(file, "/", "study_hash"),
                      text(file, "/", "data_hash"));
   for (const Listing& listing : kListings) {
-    if (kind == listing.verb) out += table(file, listing);
+    if (kind == listing.verb && has_first(file, listing)) out += table(file, listing);
   }
   const bool of_networks = kind == EvaluateResult::kVerb || kind == NetworkPruneResult::kVerb;
   if (of_networks) {

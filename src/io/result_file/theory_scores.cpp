@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study_file.hpp"
 #include "io/dataset_file/rules.hpp"
@@ -19,7 +20,7 @@ struct ScoredPoint {
   std::vector<double> widths;
   double temperature = 0.0, error = 0.0;
   std::vector<std::string> names;
-  std::vector<double> score, error_without;
+  std::vector<double> score, error_without, without_theory;
 };
 
 template <class Visitor, RecordOf<ScoredPoint> Record>
@@ -30,6 +31,8 @@ void fields(Visitor& visit, Record& r) {
   visit("pruning/name", r.names, "names of the parts");
   visit("pruning/score", r.score, "eq. 53");
   visit("pruning/mean_squared_error_without", r.error_without, "squared error without each part");
+  visit("pruning/squared_error_change_without_theory", r.without_theory,
+        "rise of the squared error with U_1 = 1; older results lack it", {.optional = true});
 }
 
 /// weights_sha256 of the data set that a theory's result is of.
@@ -50,15 +53,21 @@ std::string network_of(const std::string& file_path) {
 
 TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::string& network) {
   if (point.score.size() != point.names.size() ||
-      point.error_without.size() != point.names.size()) {
+      point.error_without.size() != point.names.size() ||
+      (!point.without_theory.empty() && point.without_theory.size() != point.names.size())) {
     bad_data("points/<i>/pruning: its arrays differ in length");
   }
+  if (point.widths.empty()) bad_data("points/<i>/widths: is empty");
   for (double& x : point.error_without) x -= point.error;
   if (std::equal(point.widths.begin() + 1, point.widths.end(), point.widths.begin())) {
     point.widths.resize(1);
   }
   return {fmt::format("{} N = {} T = {}", label, fmt::join(point.widths, ","), point.temperature),
-          network, std::move(point.names), std::move(point.score), std::move(point.error_without)};
+          network,
+          std::move(point.names),
+          std::move(point.score),
+          std::move(point.error_without),
+          std::move(point.without_theory)};
 }
 
 std::vector<TheoryScores> scores_in(const std::string& file_path, const std::string& label) {

@@ -49,7 +49,8 @@ bool trained_on_gpu(const std::string& file_path) {
   });
 }
 
-/// Who only reads a network takes the device that is there. Not kCpu: the network may be of bf16.
+/// A network trained on a GPU that is not here runs on the device that is here. That is kAuto, not
+/// kCpu, since the network may be of bf16.
 void take_what_is_there(TrainedNetwork& network) {
   training::Device& device = network.study.train.run.device;
   network.without_gpu = device == training::Device::kCuda && !training::cuda_available();

@@ -27,7 +27,7 @@ std::size_t piece_length(std::string_view text) {
   return length;
 }
 
-// Lines for training; their ends are no part of what is learned.
+// Lines for training, without their ends.
 class LineIterator final : public sentencepiece::SentenceIterator {
  public:
   explicit LineIterator(std::string_view text) : rest_(text) { advance(); }
@@ -89,8 +89,8 @@ class SentencePieceTokenizer final : public BpeTokenizer {
     return tokens;
   }
 
-  // Piece by piece, not by the library's Decode(), which puts replacement characters in the place
-  // of byte tokens that make no UTF-8.
+  // Piece by piece, because the library's Decode() replaces byte tokens that make no UTF-8 by
+  // replacement characters.
   [[nodiscard]] std::string decode(std::span<const std::int32_t> tokens) const override {
     std::string text;
     for (const std::int32_t token : tokens) {

@@ -24,7 +24,8 @@ void require(const void* pointer, const char* field) {
   }
 }
 
-// Needed where `needed`, else null: what would be ignored is a mistake of the caller.
+// Throws unless the pointer is set if and only if `needed`. A pointer that would be ignored is a
+// mistake of the caller.
 void require_exactly(bool needed, const void* pointer, const char* field) {
   if (needed) return require(pointer, field);
   if (pointer != nullptr) {

@@ -53,7 +53,7 @@ AlignedFloats queries_to_lanes(const float* array, Index count, const AttentionS
   return result;
 }
 
-// A job of all that does not depend on the piece of work.
+// A job, filled with all that is the same for every piece of work.
 struct Prepared {
   AttentionJob job;
   AlignedFloats bias, dropout;

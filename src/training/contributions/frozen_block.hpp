@@ -33,7 +33,7 @@ class FrozenBlock {
   /// tokens.
   [[nodiscard]] RowMatrixXd feed_forward(const RowMatrixXd& stream, bool biases) const;
 
-  /// Attention layers of H heads in parts of heads(): 1, 2 (HYLA) or 3 (deep).
+  /// Head indices of a part of heads(): 1, 2 (HYLA) or 3 (deep). There are H^depth parts.
   [[nodiscard]] int depth() const;
 
  private:

@@ -31,8 +31,8 @@ struct HeadPathShape {
   }
 };
 
-/// Multiply-adds of one step, forward and backward: of projections and the gradient of what
-/// projects, and of logits and theirs.
+/// Multiply-adds of one step, forward and backward: of the projections and the gradient of their
+/// weights, and of the logits and their gradient.
 struct HeadPathCosts {
   double projections = 0.0;
   double logits = 0.0;

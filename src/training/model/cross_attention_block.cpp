@@ -53,7 +53,7 @@ struct Memory {
   float* dx;
 };
 
-// Back through keys and values to the memory and its norm, which both have a share in.
+// Back through keys and values to the memory and its norm. Both add to these gradients.
 void memory_backward(const BlockContext& context, const Maps& maps,
                      const CrossAttentionArrays<const float>& p, const Memory& memory,
                      const CrossAttentionArrays<float>& g) {

@@ -57,8 +57,8 @@ struct RowPieces {
 /// layer. Slots are apart from each other.
 float* thread_buffer(int slot, Index floats);
 
-/// W^T of a row-major W [rows, columns], made once for the products of all chunks: they read a
-/// second factor that is not transposed a seventh faster.
+/// W^T of a row-major W [rows, columns], made once for the products of all chunks. These are a
+/// seventh faster if their second factor need not be transposed.
 class TransposedWeight {
  public:
   TransposedWeight(const float* weight, Index rows, Index columns);
@@ -72,7 +72,7 @@ class TransposedWeight {
 /// Where the gradients of parameters are summed: one copy for each group, added in index order.
 class PartialSums {
  public:
-  /// A matrix product that writes a sum can begin it as well; all else adds to zeros.
+  /// How a sum begins: with zeros, or with the first matrix product that is written to it.
   enum class Begins { kZero, kProduct };
   struct Part {
     float* out;  ///< overwritten by finish(); null: nobody wants it

@@ -24,8 +24,8 @@ struct PairMemory {
   double chunk = 0x1p28;
 };
 
-/// Fused attention on a device (cuda/gpu_attention.hpp): that of NVIDIA GPUs, or one that stands in
-/// for it on the CPU.
+/// Fused attention on a device (training/kernels/cuda/gpu_attention.hpp): that of NVIDIA GPUs, or
+/// one that stands in for it on the CPU.
 struct GpuAttentionKernels {
   GpuDevice (*device)() = nullptr;
   decltype(&gpu_attention_forward) forward = nullptr;
@@ -41,8 +41,8 @@ struct EngineSetup {
   int threads = 1;
   bool eager = false;
   PairMemory pair_memory = {};
-  /// Attention where blocks are LibTorch's operations, wherever it fits; null: on a GPU those that
-  /// were built, where they were.
+  /// Fused attention for blocks of LibTorch's operations, used where it fits the device. Null: on a
+  /// GPU the kernels that were built with the library, if there are any.
   const GpuAttentionKernels* gpu_kernels = nullptr;
 };
 
@@ -51,11 +51,11 @@ double pair_bytes_of_query(const AttentionShape& shape, const AttentionOptions& 
 
 /// What one update computes its gradient from.
 struct StepData {
-  std::vector<TaskBatch> pieces;  ///< of the batch, of as many examples each
+  std::vector<TaskBatch> pieces;  ///< of the batch, with equal numbers of examples
   std::vector<float> dropout;     ///< [all layers, S, S] factors of the weights, or empty
 };
 
-/// Some of the pieces, in their memory.
+/// A view of some of the pieces.
 struct StepPieces {
   std::span<const TaskBatch> pieces;
   std::span<const float> dropout;
@@ -88,7 +88,7 @@ struct StepNumbers {
   [[nodiscard]] bool finite() const { return std::isfinite(loss) && std::isfinite(gradient_norm); }
 };
 
-/// Updates that read_steps() has not told of may be at most so many.
+/// Most updates that may be made between two calls of read_steps().
 inline constexpr Index kMostStepsAhead = 64;
 
 /// Arrays of all parameters end to end, in the order of EngineSetup::shapes.
@@ -136,8 +136,8 @@ using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
 inline constexpr int kTorchInterface = 5;
 
-/// Error{kUnavailable} where a limit on address space leaves less than `bytes`; `who` is "LibTorch
-/// takes".
+/// Error{kUnavailable} if a limit on address space leaves less than `bytes`. `who` is who needs
+/// them, with a verb, for the message: "LibTorch takes".
 void require_address_space(double bytes, const std::string& who);
 
 /// Loads the library once. Error{kUnavailable} when this build has none or it cannot be loaded.

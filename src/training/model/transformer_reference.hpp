@@ -74,7 +74,7 @@ struct BlockTrace {
   NormedTokens attention_norm;
   std::vector<double> weights;  ///< a, [H, S, S]
   RowMatrixXd values;           ///< v, [S, H dv]
-  RowMatrixXd between;          ///< [S, D], what the feed-forward network enters
+  RowMatrixXd between;          ///< [S, D], what enters the feed-forward network
   NormedTokens feed_forward_norm;
   std::vector<ExpertTrace> experts;
 };

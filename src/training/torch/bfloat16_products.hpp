@@ -19,7 +19,7 @@ class Bfloat16Products {
   Bfloat16Products(const Bfloat16Products&) = delete;
   Bfloat16Products& operator=(const Bfloat16Products&) = delete;
 
-// From version 2.4 on the words for one device alone warn, each time, that there are others.
+// From version 2.4 on, the functions for a single device are deprecated and warn at each call.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
   static bool are_on(at::DeviceType device) { return at::autocast::is_autocast_enabled(device); }
 

@@ -34,8 +34,8 @@ OwnStream::Scope::Scope(const OwnStream& stream) {
 }
 
 struct RepeatedWork::Graph {
-  // Libraries take their workspace, and LibTorch's allocator its blocks, before anything is
-  // recorded.
+  // Calls before the recording. Libraries take their workspace in them, and LibTorch's allocator
+  // its blocks.
   static constexpr int kCallsBefore = 3;
   int calls = 0;
   std::optional<at::cuda::CUDAGraph> graph;

@@ -1,4 +1,5 @@
-// What of CUDA the engine itself asks for. Without a LibTorch that has CUDA all of it does nothing.
+// The parts of CUDA that the engine uses itself. They do nothing if LibTorch was built without
+// CUDA.
 #pragma once
 
 #include <functional>
@@ -49,7 +50,7 @@ class RepeatedWork {
   RepeatedWork& operator=(const RepeatedWork&) = delete;
 
   void run(const std::function<void()>& work);
-  /// The memory has changed: what was recorded is of no use any more.
+  /// Drops the recording. To be called when the memory has changed.
   void forget();
 
  private:

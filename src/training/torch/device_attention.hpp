@@ -1,4 +1,4 @@
-// The fused kernels of training/cuda as a function with gradients.
+// The fused kernels of training/kernels/cuda as a function with gradients.
 #pragma once
 
 #include <array>

@@ -57,7 +57,7 @@ class TorchEngine final : public TransformerEngine {
         library_threads_(setup.eager ? setup.threads : 1),
         memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU, setup.gpu_kernels != nullptr),
         stream_(memory_.device()),
-        // Experts are told their tokens by the host.
+        // The host picks the tokens of each expert, so a mixture cannot be recorded.
         work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture) {
     const OwnStream::Scope scope(stream_);
     Index count = 0;
@@ -129,7 +129,8 @@ class TorchEngine final : public TransformerEngine {
       return work();
     });
   }
-  // Nothing that is placed is read back, so nothing waits. True where memory is not that of before.
+  // Nothing that is placed is read back, so nothing waits. True if the memory has moved since the
+  // last call.
   bool place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
   bool place(const StepPieces& data);
   [[nodiscard]] PlacedBatch placed(const TaskBatch& batch, Index scored) const {
@@ -358,7 +359,7 @@ void keep_freed_memory() {
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
   if (!setup.eager) keep_freed_memory();  // LibTorch's own operations run as LibTorch comes
   return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
-#if TORCH_VERSION_MAJOR >= 2  // 1.13 cannot be told
+#if TORCH_VERSION_MAJOR >= 2  // 1.13 has no such setting
     at::globalContext().setAllowBF16ReductionCuBLAS(false);
 #endif
     return std::make_unique<TorchEngine>(setup);

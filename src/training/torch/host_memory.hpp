@@ -13,10 +13,10 @@ class DeviceMemory {
   explicit DeviceMemory(at::Device device, bool copies = false)
       : device_(device), views_(device.is_cpu() && !copies) {}
 
-  /// `data` as `kept`; undefined where there is none. On the CPU a view of it; elsewhere it is
-  /// copied first to memory that the device reads by itself, so that nothing waits and `data` may
-  /// change after the call, then to that of `kept`, which stays where it is while sizes do. True
-  /// where it did not.
+  /// Puts `data` into `kept`, which becomes undefined if there are none. On the CPU `kept` becomes
+  /// a view of `data`. Elsewhere they are copied twice: to memory that the device reads by itself,
+  /// then to that of `kept`. So nothing waits, and `data` may change after the call. `kept` stays
+  /// in place while its sizes are the same. Returns whether it has moved.
   template <typename Numbers>
   bool put(const Numbers& data, at::IntArrayRef sizes, at::Tensor* kept) const {
     using T = std::remove_const_t<std::remove_pointer_t<decltype(data.data())>>;

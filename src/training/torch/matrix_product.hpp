@@ -13,8 +13,8 @@ MatrixProduct matrix_product(InstructionSet set = best_instruction_set());
 const char* matrix_product_name();
 
 /// LibTorch starts a thread for each processor when it is first told how many to use, and waits for
-/// ever where one cannot be started. Error{kUnavailable} unless twice as many can be: we start some
-/// later.
+/// ever if one cannot be started. Error{kUnavailable} unless twice as many can be started, since we
+/// start some later.
 void require_library_threads();
 
 /// While it lives, libraries that ask OpenMP for threads get one: ours are counted by hand.

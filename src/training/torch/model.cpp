@@ -55,7 +55,7 @@ Tensor TransformerModel::embed(const Tensor& x) const {
   if (setup_.format.features == 0) return at::embedding(weight, x.to(at::kLong));
   const Tensor bias = parameter("embedding.bias");
   if (fused_) return fused_linear(context_, centred_, x, {}, weight, bias);
-  // Layers add to it: in float32 where their products are bf16.
+  // In float32 even if products are bf16, since layers add to it.
   return at::linear(x, weight, bias).to(at::kFloat);
 }
 
@@ -89,7 +89,8 @@ Tensor TransformerModel::scores(const Attention& a) const {
   return table.index_select(0, index).view({a.queries, a.keys, table.size(1)}).permute({2, 0, 1});
 }
 
-// In one pass over the distances; an embedding, whose gradient has the same bits every time.
+// Looks up the numbers of the distances as an embedding, whose gradient has the same bits every
+// time.
 EagerPairs TransformerModel::eager_pairs(const Attention& a, const ModelInput& input) const {
   EagerPairs pairs;
   const Tensor table = parameter(a.prefix + "positions");

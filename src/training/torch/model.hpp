@@ -67,7 +67,7 @@ class TransformerModel final : public NetworkModel {
   BlockContext context_;
   bool fused_;
   bool centred_;
-  Index farthest_;  ///< distance of two tokens
+  Index farthest_;  ///< largest distance of two tokens
   std::vector<std::int64_t>
       buckets_;  ///< of the distances farthest_, ..., -farthest_; relative only
   DeviceAttention device_attention_;

@@ -148,8 +148,8 @@ struct ChunkedAttention : Function<ChunkedAttention> {
                         const Maybe& mask, const Maybe& dropout, const ChunkSettings& s) {
     const variable_list saved = listed(query, key, value, distances, mixing, mask, dropout);
     const PairTensors in = pairs_of(saved, s);
-    // Not as many small arrays as there are chunks: between the large ones that come and go they
-    // would keep the heap from using memory again.
+    // One output for all chunks. An array for each chunk would lie among the large ones that come
+    // and go, and keep the heap from using their memory again.
     Tensor output;
     for (Index first = 0; first < s.shape.queries; first += s.chunk) {
       const Chunk c = chunk_at(s, first);

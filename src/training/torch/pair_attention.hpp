@@ -25,10 +25,9 @@ struct PairTensors {
 /// The numbers of the distances by pair, [H, queries, keys].
 at::Tensor numbers_of_pairs(const PairTensors& in, Index queries, Index keys);
 
-/// o [B, Sq, H, dv] of eqs. 1 to 7. In chunks memory is linear in queries and keys, for one more
-/// forward pass (a causal chunk leaves out the keys to its right). The same numbers to rounding;
-/// the same bits for the same chunks. `weights`, where not null, gets a [B, H, Sq, S] before
-/// dropout, whole.
+/// o [B, Sq, H, dv] of eqs. 1 to 7. Chunks make memory linear in queries and keys, at the cost of
+/// one more forward pass. A causal chunk leaves out the keys to its right. Other chunks change
+/// nothing but rounding. `weights`, if not null, gets all of a [B, H, Sq, S] before dropout.
 at::Tensor attended_pairs(const AttentionShape& shape, const AttentionOptions& options,
                           const PairTensors& in, const PairMemory& memory, at::Tensor* weights);
 

@@ -18,7 +18,7 @@ class StepSource {
   /// `task` must outlive the source.
   StepSource(const TransformerOptions& model, const TrainOptions& options,
              const TrainingTask& task);
-  /// From now on those micro-batches alone, [begin, end).
+  /// From now on make() makes the micro-batches [begin, end) alone.
   void take_share(std::pair<Index, Index> share);
   /// The memory of `out` is used again. May be called from several threads.
   void make(Index step, StepData* out) const;
@@ -53,8 +53,8 @@ class StepsAhead {
   std::array<StepData, 3> data_;  // one in use, the others made or being made
   std::mutex guard_;
   std::condition_variable changed_;
-  Index made_ = 0;   // so many updates, since the first
-  Index taken_ = 0;  // so many, the one in use among them
+  Index made_ = 0;   // number of updates made, from the first one on
+  Index taken_ = 0;  // number of updates taken, with the one in use
   bool stop_ = false;
   std::exception_ptr error_;
   std::jthread thread_;

@@ -13,8 +13,8 @@ namespace {
 constexpr double kLibraryBytes = 512.0 * 1024.0 * 1024.0;  // to load it and what it depends on
 
 const TorchLibrary* load() {
-  require_address_space(kLibraryBytes, "LibTorch takes");  // it ends the process, or waits
-  // POSIX: an object pointer from dlsym is a function's.
+  require_address_space(kLibraryBytes, "LibTorch takes");  // without, it ends the process or hangs
+  // POSIX lets a pointer from dlsym become one to a function.
   const auto entry = reinterpret_cast<TorchLibraryEntry>(  // NOLINT
       load_plugin({"training: Headway's LibTorch library", HEADWAY_TORCH_LIBRARY,
                    HEADWAY_TORCH_LIBRARY_INSTALLED, kTorchLibraryEntry}));

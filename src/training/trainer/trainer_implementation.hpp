@@ -81,7 +81,7 @@ class Trainer::Implementation {
   std::pair<Index, Index> share_;  // of the micro-batches
   double flops_per_step_ = 0.0;
   Index step_ = 0;    // updates begun
-  Index unread_ = 0;  // of which so many have not been read
+  Index unread_ = 0;  // how many of these have not been read
   Index best_step_ = -1;
   double best_loss_ = 0.0;
   std::vector<NamedTensor> best_parameters_;

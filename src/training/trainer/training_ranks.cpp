@@ -14,7 +14,7 @@ std::pair<Index, Index> TrainingRanks::share(Index micro_batches) const {
 bool TrainingRanks::go_on(bool stop) {
   if (stopped_) return false;
   if (sending_) ranks_->abort(static_cast<int>(ErrorKind::kUnavailable));
-  // How many ask to stop: whole numbers, of which every order of adding makes the same sum.
+  // The number of ranks that ask to stop. Sums of whole numbers do not depend on their order.
   TreeSum mine;
   mine.push(static_cast<std::size_t>(ranks_->rank()), {stop ? 1.0 : 0.0});
   stopped_ = total(std::move(mine)).front() > 0.0;

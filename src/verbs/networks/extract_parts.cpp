@@ -21,7 +21,7 @@ namespace {
 using training::FrozenNetwork;
 
 constexpr Index kBlock = 64;          // examples of a batch
-constexpr double kLargestGap = 1e-5;  // of the sum of the parts, relative to the embedding
+constexpr double kLargestGap = 1e-5;  // of sum of parts and embedding, relative to the embedding
 
 /// Which split becomes what.
 struct Part {
@@ -317,7 +317,7 @@ void require_memory(const ExtractSizes& sizes, double memory_bytes) {
 ExtractSizes extract_sizes(const Study& study, const std::vector<training::NamedTensor>& parameters,
                            const training::TrainingTask& task) {
   Observer quiet;
-  static_cast<void>(PartReader(study, task, quiet));  // a position that is there
+  static_cast<void>(PartReader(study, task, quiet));  // refuses a position that does not exist
   return sizes_of(study, frozen(study, parameters, task.format()), task);
 }
 
@@ -326,7 +326,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   const ExtractOptions& wanted = study.extract;
   const training::TaskFormat& format = task.format();
   const FrozenNetwork network = frozen(study, parameters, format);
-  static_cast<void>(sizes_of(study, network, task));  // that fit into memory
+  static_cast<void>(sizes_of(study, network, task));  // refuses data that do not fit into memory
   const std::vector<Index> layers = kept_layers(study);
   const PartReader reader(study, task, observer);
   const std::vector<Part> parts = parts_of(task, wanted);

@@ -52,7 +52,7 @@ analysis::Decoding decode_with(const LatentQuestion& question, const CodePair& c
   return analysis::decode(train, held_out, question.options);
 }
 
-/// One entry for each layer, then one for all of them.
+/// What one entry of the report is decoded from: one layer, or all of them together.
 struct LayerWork {
   std::vector<Index> layers;
   CodePair trained, untrained;

@@ -27,6 +27,7 @@ constexpr Index kEvaluated = 256;  // examples at a time
 constexpr Index kExamples = 1000;
 constexpr Index kSensitivityExamples = 256;
 constexpr Index kMeanExamples = 64;
+constexpr Index kCheckedExamples = 2;
 
 /// A network that answers without some of its heads.
 class RemovableHeads {
@@ -47,6 +48,7 @@ class RemovableHeads {
                    examples);
       means_.emplace(model_, task().format(), parameters_, examples, resolve_threads(study.threads),
                      observer);
+      check();
     }
   }
 
@@ -92,6 +94,19 @@ class RemovableHeads {
   }
 
  private:
+  /// A removal that does nothing, or too much, gives numbers like any other.
+  void check() const {
+    training::TaskBatch few;
+    task().batch("train", 0, kCheckedExamples, few);
+    const training::MeanHeads means(model_, task().format(), parameters_, few, 1, observer_);
+    training::check_removal(
+        {model_, task().format(), parameters_, few},
+        [&](const std::vector<int>& heads) {
+          return training::without_heads(model_, parameters_, heads);
+        },
+        [&](const std::vector<int>& heads) { return means.without(heads); });
+  }
+
   [[nodiscard]] std::vector<training::NamedTensor> without(const std::vector<int>& removed,
                                                            RemovedAs removed_as) const {
     if (removed_as == RemovedAs::kMean) {
@@ -190,11 +205,13 @@ void add_scores(const NetworkPruner& pruner, const std::vector<int>& heads,
                                                sum_over_parts(scores.names, values, heads)));
     };
     judge("error_rise", scores.error_rise);
+    if (!scores.without_theory.empty()) judge("U=1", scores.without_theory);
     judge("score", scores.score);
   }
 }
 
-/// Every head removed alone, on every split but train and both ways.
+/// Every head removed alone: set to zero on every split but train, and, in transformers, replaced
+/// by its mean on `measured`.
 void remove_each(RemovableHeads& network, const NetworkPruner& pruner, const std::string& measured,
                  const analysis::QualityNames& names, const std::vector<double>& sensitivity,
                  RunPruning& out) {

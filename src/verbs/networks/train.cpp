@@ -67,7 +67,8 @@ TrainedRun new_run(const TrainRun& plan, const TrainTask& task) {
   return run;
 }
 
-/// What the trained model writes after the first tokens of the held-out text.
+/// What the trained model writes after the first tokens of the validation text
+/// (TrainingTask::selection_split()).
 std::string sample_text(const Study& study, const TrainTask& task, training::Trainer& trainer) {
   if (!task.decode || study.train.sample_tokens == 0) return "";
   training::TaskBatch batch;
@@ -154,7 +155,7 @@ class Grid {
   [[nodiscard]] bool is_first() const {
     return hooks_.ranks == nullptr || hooks_.ranks->is_first();
   }
-  /// Whether all ranks begin a run, of which the first knows whether it is done.
+  /// Whether all ranks begin a run. The first rank knows whether the run is already done.
   bool begin_together(TrainedRun& run);
   /// The run as it stands before this call, and its task; nothing where it may not begin any more.
   std::optional<std::pair<TrainTask, TrainedRun>> begin(std::size_t index);
@@ -164,7 +165,7 @@ class Grid {
   const TaskMaker& make_task_;
   Observer& observer_;
   mutable std::recursive_mutex
-      telling_;  // of hooks and observer; tasks are made one at a time, too
+      telling_;  // held while hooks or observer are called, and while a task is made
   TrainHooks hooks_;
   int threads_;
   bool failed_ = false;  // an error in one run stops the others
@@ -275,7 +276,7 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
   Grid grid(runs, make_task, observer, hooks, share.threads);
   run_jobs(numbers.size(), static_cast<std::size_t>(share.jobs),
            [&](std::size_t i) { grid.train(numbers[i]); });
-  if (hooks.ranks != nullptr) hooks.ranks->go_on(false);  // one that fails at its end is heard
+  if (hooks.ranks != nullptr) hooks.ranks->go_on(false);  // notices a rank that failed at its end
   TrainResult result = grid.result();
   if (!runs.empty()) {
     const int processes = hooks.ranks != nullptr ? hooks.ranks->size() : 1;

@@ -30,7 +30,8 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
                   const SolveResult* known) {
   const Clock::time_point began = Clock::now();
   Study asked = study;
-  // Rows of Gram matrices are no examples: that the data have none is then said.
+  // Otherwise rows that a Gram matrix is factored into could pass for examples. With kGram the
+  // error says that the data have no examples.
   if (dataset.gram) asked.solve.kernels = theory::KernelForm::kGram;
   const TheoryProblem problem = make_problem(asked, dataset, observer);
   AlignResult result;

@@ -94,7 +94,7 @@ class AllExamples {
   [[nodiscard]] Index columns() const { return columns_; }
   [[nodiscard]] Index outputs() const { return datasets_.front().outputs(); }
 
-  /// Adds the sums over [begin, end) to `sum`, block by block, unless `stop` says to come back.
+  /// Adds the sums over [begin, end) to `sum`, block by block. Returns early if `stop` says so.
   template <class Stop>
   void add(Index begin, Index end, Stop& stop, GramMatrices& sum) const {
     const auto row_bytes = static_cast<double>(columns_) * sizeof(double);
@@ -136,7 +136,7 @@ class AllExamples {
   Index columns_ = 0;
 };
 
-/// Asks the observer, which knows one thread at a time, for all of them.
+/// Whether to stop, for all threads. It lets only one of them at a time ask the observer.
 class StopQuestion {
  public:
   explicit StopQuestion(const Observer& observer) : observer_(observer) {}
@@ -196,7 +196,8 @@ const tasks::Split& set_of(const tasks::Dataset& dataset, const std::string& nam
       ->split;
 }
 
-/// Data sets whose sums may be added: the message names the first that differs, and in what.
+/// Throws unless the sums of the data sets may be added. The message names the first that differs,
+/// and in what.
 void check_alike(const Study& study, const std::vector<tasks::Dataset>& datasets) {
   const tasks::Dataset& first = datasets.front();
   for (const tasks::Dataset& other : datasets) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -41,6 +42,18 @@ class HeadRemoval {
         classes_(labels_are_classes(set.labels)) {}
 
   [[nodiscard]] Index heads() const { return heads_; }
+
+  /// U_1 = 1: the kernel of the sum of all paths, for each output by itself.
+  [[nodiscard]] MatrixXd without_theory() const {
+    const Index paths = std::accumulate(problem_.heads.begin(), problem_.heads.end(), Index{1},
+                                        std::multiplies<Index>());
+    const Index outputs = problem_.outputs;
+    MatrixXd u(paths * outputs, paths * outputs);
+    for (Index i = 0; i < u.rows(); ++i) {
+      for (Index j = 0; j < u.cols(); ++j) u(i, j) = i % outputs == j % outputs ? 1.0 : 0.0;
+    }
+    return u;
+  }
 
   [[nodiscard]] MatrixXd without(const MatrixXd& u, Index head) const {
     return analysis::remove_heads(u, problem_.heads, problem_.outputs, {static_cast<int>(head)});
@@ -167,8 +180,8 @@ double deviation_of(const MatrixXd& rows, Index column) {
   return rows.rows() > 1 ? numerics::moments(rows.col(column)).deviation() : kUndefined;
 }
 
-/// The numbers drawn again: row r has draw r of the posterior plus what redrawing the examples
-/// changes, draws in turn where there are fewer of one kind (eq. 68).
+/// The values drawn again (eq. 68): row r has draw r of the posterior, plus the change by redraw r
+/// of the examples. If there are fewer draws of one kind, they are used in turn.
 MatrixXd drawn_again(const Eigen::RowVectorXd& values, const MatrixXd& posterior,
                      const MatrixXd& resampled) {
   const Index rows = std::max(posterior.rows(), resampled.rows());
@@ -193,6 +206,8 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
     Rng rng(study.seed, StreamPurpose::kResampledExamples, kExamplesStream);
     return analysis::resampled_means(of, study.prune.resamples, rng);
   };
+  const MatrixXd plain = removal.changes(removal.without_theory()).squared_error;
+  const MatrixXd again_plain = resampled(plain);
   const MatrixXd again_error = resampled(changes.squared_error);
   const MatrixXd again_accuracy = resampled(changes.accuracy);
   const Eigen::RowVectorXd means = changes.squared_error.colwise().mean();
@@ -219,6 +234,8 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
     head.set = set.name;
     head.squared_error_change = means[h];
     head.squared_error_change_error = deviation_of(again_error, h);
+    head.squared_error_change_without_theory = plain.col(h).mean();
+    head.squared_error_change_without_theory_error = deviation_of(again_plain, h);
     if (changes.accuracy.rows() > 0) {
       head.accuracy_change = changes.accuracy.col(h).mean();
       head.accuracy_change_error = deviation_of(again_accuracy, h);

@@ -4,11 +4,12 @@
 
 #include "headway/dataset.hpp"
 #include "headway/observer.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 #include "verbs/theory/problem.hpp"
 
-/// Private to studies: what the theory says each head is worth (eqs. 66 to 68).
+/// Private to verbs: what the theory says each head is worth (eqs. 66 to 68).
 namespace headway {
 
 /// Examples that a pruned predictor is judged on.
@@ -30,10 +31,10 @@ struct HeadTrial {
 /// Fills in the changes of squared error and accuracy without each of point.heads, their errors,
 /// and the stability of their ranks.
 ///
-/// The posterior deviation comes from draws of U_1 where `solved` has them (at most 200, evenly
-/// spaced); else, at a converged saddle point, from the covariance of U_1 to leading order in 1/N:
-/// solve.corrections = "auto" computes it where it takes about a second, "off" never, "on" always.
-/// Cost beside that: two kernels and factorisations a head.
+/// The posterior deviation comes from draws of U_1 if `solved` has them (at most 200, evenly
+/// spaced). Otherwise, at a converged saddle point, it comes from the covariance of U_1 to leading
+/// order in 1/N. solve.corrections = "auto" computes this covariance if it takes about a second at
+/// most, "off" never, "on" always. Cost beside that: three kernels and factorisations a head.
 void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& observer,
                  PrunePoint& point);
 

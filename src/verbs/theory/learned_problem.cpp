@@ -15,6 +15,10 @@ namespace {
 
 constexpr const char* kPrior = "model.attention_prior";
 
+/// Size of a start near no attention, in prior deviations. At 0 itself, heads that are equal would
+/// stay so, and queries and keys would have no slope.
+constexpr double kSmallStart = 0.05;
+
 [[noreturn]] void bad_prior(const std::string& key, const std::string& message) {
   const std::string full = key.empty() ? kPrior : fmt::format("{}.{}", kPrior, key);
   throw OptionError(full + message, {full, kPrior});
@@ -84,6 +88,17 @@ class JoinedExamples final : public ExampleSource {
   std::vector<std::shared_ptr<const ExampleSource>> parts_;
 };
 
+/// The key that needs the attention of the data, with its value; "" if none does.
+std::string user_of_given_attention(const Study& study) {
+  if (!study.model.attention_prior->frozen.empty()) return fmt::format("{}.frozen", kPrior);
+  for (const auto& [key, start] : {std::pair("solve", study.solve.attention_start),
+                                   std::pair("sample", study.sample.attention_start)}) {
+    if (start != AttentionStart::kGiven) continue;
+    return fmt::format("{}.attention_start = \"{}\"", key, word_of(start));
+  }
+  return "";
+}
+
 void require_inputs(const tasks::Dataset& dataset) {
   if (dataset.train.examples != nullptr) return;
   throw Error(ErrorKind::kBadData,
@@ -113,14 +128,16 @@ void learn_attention(const Study& study, tasks::Dataset& dataset) {
   }
   const bool matrices =
       dataset.form == AttentionForm::kWeights || dataset.form == AttentionForm::kQueryKey;
-  if (!prior.frozen.empty() && (!matrices || heads != dataset.heads)) {
-    bad_prior("frozen",
-              fmt::format(": {} must give the attention of [{}] heads by matrices that act on the "
-                          "inputs, and gives {}",
-                          dataset.name, fmt::join(heads, ", "),
-                          dataset.heads.empty() ? "none"
-                          : matrices ? fmt::format("that of [{}]", fmt::join(dataset.heads, ", "))
-                                     : "it example by example"));
+  const std::string user = user_of_given_attention(study);
+  if (!user.empty() && (!matrices || heads != dataset.heads)) {
+    throw OptionError(
+        fmt::format("{}: {} must give the attention of [{}] heads by matrices that act on the "
+                    "inputs, and gives {}",
+                    user, dataset.name, fmt::join(heads, ", "),
+                    dataset.heads.empty() ? "none"
+                    : matrices ? fmt::format("that of [{}]", fmt::join(dataset.heads, ", "))
+                               : "it example by example"),
+        {user.substr(0, user.find(' ')), kPrior});
   }
   if (heads != dataset.heads) {
     dataset.layers.assign(heads.size(), {});
@@ -148,7 +165,16 @@ LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& da
   for (const tasks::NamedSplit& set : dataset.sets) evaluated.push_back(set.split.examples);
   if (!evaluated.empty()) learned.evaluation = attention_on(JoinedExamples(std::move(evaluated)));
   learned.labels = std::make_shared<MatrixXd>(dataset.train.labels);
+  if (study.solve.attention_start == AttentionStart::kGiven ||
+      study.sample.attention_start == AttentionStart::kGiven) {
+    learned.given = learned.train->coordinates().of_heads(dataset.layers);
+  }
   return learned;
+}
+
+void start_attention(AttentionStart start, const LearnedProblem& learned, Eigen::Ref<VectorXd> z) {
+  if (start == AttentionStart::kNone) z *= kSmallStart;
+  if (start == AttentionStart::kGiven) z = learned.given;
 }
 
 TheoryProblem outline_problem(const tasks::Dataset& dataset) {

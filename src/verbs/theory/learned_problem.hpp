@@ -16,13 +16,17 @@ struct LearnedProblem {
   std::shared_ptr<const model::LearnedAttention> train;
   std::shared_ptr<const model::LearnedAttention> evaluation;  ///< null without such examples
   std::shared_ptr<const MatrixXd> labels;                     ///< P x C
+  VectorXd given;  ///< weights of the attention that the data give, where a start is there
 };
 
 /// Reads all inputs. `dataset`: after learn_attention().
 LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& dataset,
                                     Observer& observer);
 
-/// Labels and heads alone: the path features of the problem are those of no attention yet.
+/// Makes a start of a draw `z` from the prior of the attention weights.
+void start_attention(AttentionStart start, const LearnedProblem& learned, Eigen::Ref<VectorXd> z);
+
+/// Labels and heads alone. There are no path features, since the attention is not known yet.
 TheoryProblem outline_problem(const tasks::Dataset& dataset);
 
 /// Joint minima of order parameters and attention at the points with these numbers. Each point is

@@ -18,9 +18,6 @@ namespace {
 
 /// Streams of the starts: beyond those of the further starts of U (SolveOptions::extra_starts).
 constexpr std::uint64_t kFirstStream = 100'000;
-/// Size of the first start, in prior deviations: near no attention at all. At 0 itself, heads that
-/// are equal would stay so, and queries and keys would have no slope.
-constexpr double kSmallStart = 0.05;
 
 // Starts unless the study says how many: as many as take about this many flops, within limits.
 constexpr double kFlopsOfStarts = 5e10;
@@ -49,13 +46,13 @@ int starts_of(const Study& study, const tasks::Dataset& dataset, const LearnedPr
   return static_cast<int>(std::clamp<double>(starts, kFewestStarts, kMostStarts));
 }
 
-/// Starts of the attention weights: near 0, then draws from the prior.
+/// Starts of the attention weights: where the study says, then draws from the prior.
 VectorXd start_of(const Study& study, const LearnedProblem& learned, std::size_t point, int start) {
   Rng rng(study.seed, StreamPurpose::kSolverStart,
           point_stream(point, kFirstStream + static_cast<std::uint64_t>(start)));
   VectorXd z(learned.train->dimension());
   rng.fill_normal({z.data(), static_cast<std::size_t>(z.size())});
-  if (start == 0) z *= kSmallStart;
+  if (start == 0) start_attention(study.solve.attention_start, learned, z);
   return z;
 }
 

@@ -12,10 +12,10 @@
 /// Private to the verbs of the theory: what a sampled point says of learned attention.
 namespace headway {
 
-/// Fills `point.attention`, and puts in the place of R-hat and effective draws of single entries of
-/// U those of functions that do not change when heads are exchanged: U_a; trace, squares and sorted
-/// diagonal of each U_l; the attention's entropy and largest weight; the log likelihood. `sizes`:
-/// rows of U_1, ..., U_L, U_a.
+/// Fills `point.attention`. Replaces R-hat and effective draws of single entries of U by those of
+/// functions that do not change when heads are exchanged: U_a; trace, squares and sorted diagonal
+/// of each U_l; the attention's entropy and largest weight; the log likelihood. `sizes`: rows of
+/// U_1, ..., U_L, U_a.
 void summarize_attention(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
                          SamplePoint& point);
 

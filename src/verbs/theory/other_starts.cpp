@@ -12,8 +12,8 @@ namespace headway {
 namespace {
 
 constexpr double kStartSpread = 0.5;  // of random starts, in log U
-constexpr double kStartScale = 2.0;   // of the size of further ones as a whole, likewise
-constexpr double kSameAction = 1e-9;  // relative: differences of S that are none
+constexpr double kStartScale = 2.0;   // of the overall size of further starts, in log U
+constexpr double kSameAction = 1e-9;  // relative difference below which two S are equal
 
 /// Largest relative difference of two sets of order parameters, each matrix against its own largest
 /// entry.

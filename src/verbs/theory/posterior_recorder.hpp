@@ -8,7 +8,7 @@
 #include "headway/sampling/target.hpp"
 #include "verbs/theory/problem.hpp"
 
-/// Private to studies: what `sample` keeps of every draw.
+/// Private to verbs: what `sample` keeps of every draw.
 namespace headway {
 
 /// Fills the records of a sampling run.

@@ -17,7 +17,7 @@
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 
-/// Private to studies: what every theory verb needs of a study and its data.
+/// Private to verbs: what every theory verb needs of a study and its data.
 namespace headway {
 
 /// Labels of all that predictors are judged on. A prediction has the test examples first, then
@@ -80,7 +80,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
                            FeatureDirections directions = FeatureDirections::kUsed);
 
 /// Whether the Gram matrices of a data set are factored into rows, which take the place of its
-/// examples: where these are fewer than directions, and solve.kernels = "auto".
+/// examples. They are if rows are fewer than directions, and solve.kernels = "auto".
 bool gram_becomes_rows(const Study& study, const tasks::Dataset& dataset);
 
 /// How the kernels of this study are made.
@@ -101,7 +101,8 @@ struct SweepPoint {
 std::vector<SweepPoint> sweep_points(const Study& study, const tasks::Dataset& dataset);
 
 /// Statistics of a prediction for all examples of `evaluation`; keeps mean and variance on the test
-/// set. An empty prediction leaves all undefined, one without variances those that need them.
+/// set. All are undefined if the prediction is empty. If it has no variances, those that need
+/// variances are undefined.
 PredictorReport report_evaluation(const Evaluation& evaluation,
                                   const theory::Prediction& prediction);
 
@@ -117,8 +118,8 @@ theory::PredictorStatistics test_statistics(const Evaluation& evaluation, const 
 SolveResult describe_problem(const Study& study, const tasks::Dataset& dataset,
                              const TheoryProblem& problem);
 
-/// The sweep on a problem that is already made; or of it the points with the `wanted` numbers
-/// (rising), and the Gaussian process at their temperatures.
+/// Solves the sweep on a problem that is already made, or only its points with the `wanted` numbers
+/// (rising). Includes the Gaussian process at their temperatures.
 SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
                           const TheoryProblem& problem, Observer& observer,
                           const SolveHooks& hooks = {},
@@ -139,7 +140,7 @@ void solve_point_from(const Study& study, const tasks::Dataset& dataset,
 /// one posterior deviation.
 void warn_of_range(const SolveResult& result, Observer& observer);
 
-/// An earlier result's points where they are of this study's sweep, and solutions at the others.
+/// The points of this study's sweep: from the earlier result `known` if it has them, else solved.
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,
                            const SolveResult* known,

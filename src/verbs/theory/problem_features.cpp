@@ -29,7 +29,7 @@ void for_each_run(const BlockCyclic& part, Index begin, Index count,
   }
 }
 
-/// Of other examples those of a part.
+/// The examples of another source that belong to a part.
 class PartOfExamples final : public ExampleSource {
  public:
   /// `heads`: H_1, ..., H_L, and outlives it.

@@ -148,7 +148,11 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   point.heads = report_heads(task.solve, scores, pruned);
   weigh_heads({task.study, task.dataset, task.problem, task.chosen}, solved, observer, point);
   std::vector<double> changes;
-  for (const HeadReport& head : point.heads) changes.push_back(head.squared_error_change);
+  std::vector<double> without_theory;
+  for (const HeadReport& head : point.heads) {
+    changes.push_back(head.squared_error_change);
+    without_theory.push_back(head.squared_error_change_without_theory);
+  }
   if (task.study.prune.cumulative) {
     const bool classes = labels_are_classes(task.measured.labels);
     const auto quality = [&](const std::vector<int>& removed) {
@@ -179,7 +183,8 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   if (task.network != nullptr) {
     point.network = {task.network->judge("score", scores.score),
                      task.network->judge("score_weighted", scores.weighted),
-                     task.network->judge("squared_error_change", changes)};
+                     task.network->judge("squared_error_change", changes),
+                     task.network->judge("squared_error_change_without_theory", without_theory)};
   }
   point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return point;

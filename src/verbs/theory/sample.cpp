@@ -156,7 +156,7 @@ class PointSampler {
     return point;
   }
 
-  /// The share `chains` of a point's alone; false when interrupted.
+  /// Runs the share `chains` of a point's chains alone; false when interrupted.
   bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
                      const Shard& chains) const {
     const Task task = task_of(sweep, index);
@@ -196,9 +196,27 @@ class PointSampler {
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
                                    problem_.kernels.get(), dataset_.train.labels.size(), index);
+    if (learned_ != nullptr && study_.sample.attention_start != AttentionStart::kPrior) {
+      task.options.starts = attention_starts(task);
+    }
     task.options.validate(task.target->dimension());
     task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
     return task;
+  }
+
+  /// Starts of the chains, whose order parameters are draws from the prior.
+  [[nodiscard]] std::vector<VectorXd> attention_starts(const Task& task) const {
+    auto& target = dynamic_cast<posterior::LearnedChain&>(*task.target);
+    std::vector<VectorXd> starts;
+    for (int c = 0; c < task.options.chains; ++c) {
+      Rng rng(study_.seed, StreamPurpose::kChainStart,
+              task.options.first_stream + static_cast<std::uint64_t>(c));
+      starts.emplace_back(target.dimension());
+      target.draw_start(rng, starts.back());
+      start_attention(study_.sample.attention_start, *learned_,
+                      starts.back().head(target.weights()));
+    }
+    return starts;
   }
 
   /// Runs chains [first, second) from where they stand; records lie in `state` then.
@@ -292,8 +310,8 @@ struct Prepared {
   [[nodiscard]] const LearnedProblem* attention() const { return learned ? &*learned : nullptr; }
 };
 
-/// The points of a part. The theory's kernels are kept for further parts. A whole study has none,
-/// so it lets them go before the chains run.
+/// The points of a part. The theory's kernels are kept for further parts. After a whole study there
+/// are none, so it lets the kernels go before the chains run.
 SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Observer& observer,
                          const SampleHooks& hooks, const SolveResult* known, const Shard& shard) {
   const Clock::time_point began = Clock::now();

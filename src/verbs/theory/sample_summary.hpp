@@ -7,7 +7,7 @@
 #include "headway/sampling/sample.hpp"
 #include "verbs/theory/problem.hpp"
 
-/// Private to studies: what a sampled point says of its chains.
+/// Private to verbs: what a sampled point says of its chains.
 namespace headway {
 
 /// How the chains went: acceptance, divergences, energies, warnings.

@@ -36,7 +36,7 @@ constexpr double kCorrectionFlopLimit = 4e10;
 constexpr double kShareOfSolution =
     0.6;  // "auto" without a dense Hessian: share of the time of the point
 constexpr double kPredictionsAPoint = 3.0;  // with the 1/N correction
-constexpr double kLostDigits = 1e-6;        // a smallest eigenvalue whose rounding is told
+constexpr double kLostDigits = 1e-6;        // relative rounding of the smallest eigenvalue: told
 constexpr int kEigenvalueProducts = 30;
 constexpr double kEigenvalueTolerance = 0.01;
 constexpr int kProbes = 16;
@@ -197,7 +197,7 @@ class PointSolver {
     }
   }
 
-  /// Says why not.
+  /// Whether to compute the 1/N correction. If not, `point` says why.
   [[nodiscard]] bool correction_wanted(double flops, SolvePoint& point) const {
     if (!wanted(study_.solve.corrections, flops, kCorrectionFlopLimit)) {
       point.corrected.reason = study_.solve.corrections == When::kOff

@@ -6,7 +6,7 @@
 
 using namespace headway;
 
-TEST_CASE("alignment of a kernel whose eigenvectors are known") {
+TEST_CASE("alignment of a kernel with known eigenvectors has the overlaps computed by hand") {
   // K = 3 e1 e1^T + 2 e2 e2^T + 1 e3 e3^T in a rotated basis
   const double c = std::cos(0.3);
   const double s = std::sin(0.3);
@@ -41,7 +41,7 @@ TEST_CASE("alignment ends at the rank of the kernel, whatever the order of the e
              Catch::Matchers::WithinAbs(within.squaredNorm() / y.squaredNorm(), 1e-12));
 }
 
-TEST_CASE("head scores by the definition") {
+TEST_CASE("head scores agree with their definition") {
   // heads [2, 2]: paths (1,1) (1,2) (2,1) (2,2)
   MatrixXd u(4, 4);
   u << 4, -1, 0.5, 0, -1, 2, 0, 0.25, 0.5, 0, 1, 0, 0, 0.25, 0, 0.5;

@@ -65,7 +65,7 @@ std::string message_of(const DecodingData& train, const DecodingData& held_out,
 
 }  // namespace
 
-TEST_CASE("scores by hand") {
+TEST_CASE("scores of decoders agree with those computed by hand") {
   const std::vector<Index> tasks = {5, 5, 9, 9, 9, 7};
   CHECK(analysis::task_count(tasks) == 3);
   CHECK(analysis::task_numbers(tasks) == std::vector<Index>{0, 0, 2, 2, 2, 1});
@@ -77,7 +77,7 @@ TEST_CASE("scores by hand") {
   const auto balanced =
       analysis::class_sums({answer}, {truth}, 3, DecoderMetric::kBalancedAccuracy, tasks);
   CHECK_THAT(balanced.score(), WithinRel(0.5 * (2.0 / 3.0 + 2.0 / 3.0), 1e-15));
-  // A question whose class 1 is not there is in no mean.
+  // A question without class 1 counts in no mean.
   const std::vector<int> none(6, 0);
   CHECK_THAT(
       analysis::class_sums({answer, none}, {truth, none}, 2, DecoderMetric::kF1, tasks).score(),
@@ -88,7 +88,7 @@ TEST_CASE("scores by hand") {
   CHECK_THAT(r2.score(), WithinRel(1.0 - 2.0 / 14.0, 1e-13));
 }
 
-TEST_CASE("chance is the best answer that does not look") {
+TEST_CASE("chance is the best score of answers without the codes") {
   DecodingData data;
   data.tasks = {0, 0, 0, 0, 1, 1, 1, 1};
   data.classes = {{1, 0, 0, 0, 1, 0, 0, 0}};
@@ -108,7 +108,7 @@ TEST_CASE("chance is the best answer that does not look") {
   CHECK_THAT(analysis::chance_of(data, elsewhere, options), WithinRel(1.0 / 3.0, 1e-15));
 }
 
-TEST_CASE("an answer that is none counts by its chance to guess right") {
+TEST_CASE("no answer counts as a random guess") {
   const std::vector<int> truth = {1, 0, 0, 0}, none(4, analysis::kNoAnswer);
   const std::vector<Index> tasks = {0, 0, 1, 1};
   // p / (p + 1/2) with p = 1/4.
@@ -180,8 +180,8 @@ TEST_CASE("codes that say nothing give chance, however the labels are") {
   CHECK(std::isnan(d.shuffled));
 }
 
-TEST_CASE("codes that show their place alone decode no better than it does") {
-  // Of a task's four classes one stands at each place, in rising order: the place says much.
+TEST_CASE("codes that show only their place decode no better than the place itself") {
+  // Each task has four classes, one at each place in rising order. So the place tells much.
   const auto data = [](Index tasks, Index first) {
     DecodingData out;
     out.codes = MatrixXd::Zero(tasks * 12, 4);
@@ -209,7 +209,7 @@ TEST_CASE("codes that show their place alone decode no better than it does") {
   CHECK(d.chance > 0.25);
   CHECK(std::abs(d.held_out - d.chance) < 0.03);
   CHECK(std::abs(d.shuffled - d.chance) < 0.06);
-  // Without the places it looks like something that codes say.
+  // Without the places it looks as if the codes had told the classes.
   DecodingData blind = train;
   blind.places.clear();
   const analysis::Decoding fooled = analysis::decode(blind, held_out, options);
@@ -239,7 +239,7 @@ TEST_CASE("random labels give F1 what saying yes half of the time gives") {
   }
 }
 
-TEST_CASE("fits that do not converge are told, but for those of penalties that are not taken") {
+TEST_CASE("fits that do not converge are reported, but not those of penalties that lose") {
   const DecodingData train = class_data(24, 30, 1.0, 0), held_out = class_data(12, 30, 1.0, 100);
   DecodingOptions options = class_options();
   options.shuffles = 0;
@@ -252,7 +252,7 @@ TEST_CASE("fits that do not converge are told, but for those of penalties that a
   CHECK_FALSE(analysis::decode(train, held_out, options).converged);
 }
 
-TEST_CASE("decoding is not fooled by what tells tasks apart but not labels") {
+TEST_CASE("codes that tell tasks apart, but not labels, are not decoded") {
   // Every task has a point of its own, and labels are drawn by task: within training tasks a
   // decoder of many dims reads the label off the task; on other tasks there is nothing to read.
   const auto data = [](Index tasks, Index first) {
@@ -281,7 +281,8 @@ TEST_CASE("decoding is not fooled by what tells tasks apart but not labels") {
   CHECK(d.penalty >= 0.01);  // left-out tasks ask for a strong one, left-out examples would not
 }
 
-TEST_CASE("ridge decoding of numbers, and what it has of noise") {
+TEST_CASE(
+    "ridge decoding finds a target that is linear in the codes, and nothing of a random one") {
   const auto data = [](Index first) {
     DecodingData out;
     out.codes.resize(400, 6);
@@ -304,7 +305,7 @@ TEST_CASE("ridge decoding of numbers, and what it has of noise") {
   CHECK(d.shuffled < 0.05);
 }
 
-TEST_CASE("ridge decoding is not at the mercy of one code that hardly varied in training") {
+TEST_CASE("one code far from those of training does not spoil ridge decoding") {
   const auto data = [](Index first, bool far) {
     DecodingData out;
     out.codes.resize(400, 1);
@@ -327,7 +328,7 @@ TEST_CASE("ridge decoding is not at the mercy of one code that hardly varied in 
   CHECK(d.shuffled > -1.0);
 }
 
-TEST_CASE("too few tasks, and labels that do not vary") {
+TEST_CASE("too few tasks, and labels that do not vary, are errors") {
   using Catch::Matchers::ContainsSubstring;
   const DecodingData train = class_data(24, 5, 1.0, 0), held_out = class_data(12, 5, 1.0, 100);
   CHECK_THAT(message_of(class_data(4, 30, 1.0, 0), held_out, class_options()),
@@ -341,7 +342,7 @@ TEST_CASE("too few tasks, and labels that do not vary") {
   CHECK_THAT(message_of(same, others, class_options()), ContainsSubstring("label 1 is the same"));
 }
 
-TEST_CASE("cosines of mean codes by hand") {
+TEST_CASE("cosines of mean codes agree with those computed by hand") {
   const MatrixXd held_out{{1.0, 0.0}, {3.0, 0.0}, {0.0, 2.0}};
   const MatrixXd train{{2.0, 0.0}, {1.0, 1.0}};
   const auto s = analysis::code_similarity(train, {{0}, {1}}, held_out, {{0}, {0}, {1}}, 3);

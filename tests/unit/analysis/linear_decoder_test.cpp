@@ -160,7 +160,7 @@ TEST_CASE("logistic regression finds the known minimum, from anywhere") {
   }
 }
 
-TEST_CASE("codes that nearly depend on each other are fitted as soon as others") {
+TEST_CASE("nearly dependent columns of codes are fitted as fast as others") {
   // Columns of sizes 1 ... 1e-3 in a rotated basis; the classes are those of the small ones.
   const Index h = 30;
   const MatrixXd hidden = normal_matrix(400, h, 11);
@@ -179,7 +179,7 @@ TEST_CASE("codes that nearly depend on each other are fitted as soon as others")
   CHECK(steepest(fit, codes, classes, 1e-6) < 1e-5);
 }
 
-TEST_CASE("classes of which some are nearly certain are fitted as soon as others") {
+TEST_CASE("classes of which some are nearly certain are fitted as fast as others") {
   // Of eight classes two are told apart by a small part of a column, the others by large ones.
   const MatrixXd noise = normal_matrix(1500, 12, 21);
   MatrixXd codes = 0.3 * noise;
@@ -197,13 +197,13 @@ TEST_CASE("classes of which some are nearly certain are fitted as soon as others
   CHECK(steepest(fit, codes, classes, 1e-7) < 1e-5);
 }
 
-TEST_CASE("codes that say nothing leave the intercepts of balanced classes at equal odds") {
+TEST_CASE("constant codes leave the intercepts of balanced classes at equal odds") {
   const MatrixXd codes = MatrixXd::Constant(10, 2, 0.3);
   const LinearDecoder fit = analysis::fit_logistic(codes, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1}, 2, 0.1);
   CHECK(fit.weights.topRows(2).cwiseAbs().maxCoeff() < 1e-8);
   CHECK_THAT(fit.weights(2, 0), Catch::Matchers::WithinAbs(fit.weights(2, 1), 1e-6));
 }
 
-TEST_CASE("one class alone is nothing to tell apart") {
+TEST_CASE("logistic regression refuses labels of one class alone") {
   CHECK_THROWS_AS(analysis::fit_logistic(kCodes, std::vector<int>(8, 1), 3, 0.1), Error);
 }

@@ -10,7 +10,7 @@ using namespace headway::analysis;
 using Catch::Matchers::WithinAbs;
 using Values = std::vector<double>;
 
-TEST_CASE("Spearman's rho and Kendall's tau, with and without ties") {
+TEST_CASE("Spearman's rho and Kendall's tau agree with values by hand, with and without ties") {
   CHECK_THAT(spearman({1, 2, 3, 4}, {10, 20, 30, 45}), WithinAbs(1, 1e-15));
   CHECK_THAT(spearman({1, 2, 3, 4}, {4, 3, 2, -9}), WithinAbs(-1, 1e-15));
   // Without ties rho = 1 - 6 sum d^2 / (n (n^2 - 1)); here d = (1, -1, 1, -1, 0).
@@ -34,7 +34,7 @@ TEST_CASE("pairs with an undefined side are left out") {
              WithinAbs(2.0 / 6.0, 1e-15));
 }
 
-TEST_CASE("permutation p-values: all pairings of few heads, random ones of many") {
+TEST_CASE("permutation p-values take all pairings of few heads, and random ones of many") {
   Rng rng(1, StreamPurpose::kRankPermutations);
   // A perfect order of four: of the 24 pairings it and its reverse are as extreme.
   CHECK_THAT(permutation_p_value({1, 2, 3, 4}, {1, 2, 3, 4}, 10, rng), WithinAbs(2.0 / 24, 1e-15));
@@ -53,8 +53,8 @@ TEST_CASE("permutation p-values: all pairings of few heads, random ones of many"
 }
 
 TEST_CASE("the bootstrap is wide where the examples decide, and narrow where they do not") {
-  // Head h is missed by the first 10 h of 100 examples: the order of the drops is sure but for
-  // chance. Head 3's and 4's drops differ by one example: resampling turns them round.
+  // Removing head h costs the first 10 h of 100 examples, so the order of the drops is nearly sure.
+  // If the drops of heads 3 and 4 differ by one example, resampling often exchanges them.
   MatrixXd sure = MatrixXd::Zero(100, 4);
   for (Index h = 0; h < 4; ++h) sure.col(h).head(20 * h).setOnes();
   Rng rng(3, StreamPurpose::kResampledExamples);

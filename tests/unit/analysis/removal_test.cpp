@@ -54,7 +54,7 @@ struct Drawn {
   [[nodiscard]] Eigen::Map<const RowMatrixXd> example(Index mu) const {
     return {inputs.values.data() + mu * kTokens * kFeatures, kTokens, kFeatures};
   }
-  /// What the network itself gives, through all of its layers.
+  /// The outputs of the network itself, computed through all of its layers.
   [[nodiscard]] MatrixXd outputs_of(const model::LinearValueNetwork& changed) const {
     MatrixXd f(kExamples, paths.outputs);
     for (Index mu = 0; mu < kExamples; ++mu) {
@@ -113,7 +113,7 @@ TEST_CASE("a layer must keep a head") {
   CHECK(path_factors({2, 2}, {1, 1}, Rescaling::kNone) == Eigen::Vector4d(1, 1, 0, 0));
 }
 
-TEST_CASE("quality of outputs, with its errors") {
+TEST_CASE("quality of outputs and its errors agree with those computed by hand") {
   const MatrixXd labels = (MatrixXd(4, 1) << 1, 1, -1, -1).finished();
   const MatrixXd outputs = (MatrixXd(4, 1) << 0.5, 0, -2, -1).finished();  // 0 is wrong
   const Quality q = quality_of(outputs, labels);
@@ -129,7 +129,7 @@ TEST_CASE("quality of outputs, with its errors") {
              WithinAbs((0.64 + 0.01 + 0.49 + 0.16) / 4, 1e-15));
 }
 
-TEST_CASE("drops are paired differences; a layer's only head has none") {
+TEST_CASE("drops are paired differences, and a layer's only head has no drop") {
   Drawn drawn({3, 1});
   const MatrixXd labels = random_signs(kExamples, drawn.rng);
   const HeadDrops drops = head_drops({3, 1}, removal_of(drawn.paths, labels));
@@ -166,7 +166,7 @@ TEST_CASE("gradient sensitivity equals finite differences of the loss in the hea
   }
 }
 
-TEST_CASE("scores normalised by layer, weight norms and path norms") {
+TEST_CASE("scores normalised by layer, weight norms and path norms agree with their definitions") {
   const std::vector<double> normalised = normalised_by_layer({3, 4, 0, 0}, {2, 2});
   CHECK_THAT(normalised[0], WithinAbs(0.6, 1e-15));
   CHECK_THAT(normalised[1], WithinAbs(0.8, 1e-15));

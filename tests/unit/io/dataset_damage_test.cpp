@@ -131,7 +131,7 @@ TEST_CASE("Dropping any one object is refused or harmless") {
   CHECK(outcome_without("test/mask") == Outcome::kAccepted);
 }
 
-TEST_CASE("Missing and foreign files") {
+TEST_CASE("Files that are missing or unreadable are told from files that are no data set") {
   const ScratchDirectory scratch;
   CHECK(thrown_code([&] { io::read_dataset(scratch.file("none.h5")); }) == 66);
   CHECK(thrown_code([&] { io::validate_dataset(scratch.file("none.h5")); }) == 66);

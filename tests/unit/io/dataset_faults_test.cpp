@@ -50,7 +50,7 @@ void compound(Surgery& s, const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("Schema and root attributes") {
+TEST_CASE("Faults of the schema and of root attributes are named") {
   check_all({
       {"no schema name",
        kWeights,
@@ -91,7 +91,7 @@ TEST_CASE("Schema and root attributes") {
   });
 }
 
-TEST_CASE("Members") {
+TEST_CASE("Faults of members are named") {
   check_all({
       {"no labels",
        kWeights,
@@ -106,9 +106,12 @@ TEST_CASE("Members") {
        kWeights,
        [](Surgery& s) { s.remove("test/labels"); },
        {"test/labels: is missing"}},
-      {"no attention",
+      {"no attention and no inputs",
        kWeights,
-       [](Surgery& s) { s.remove("attention"); },
+       [](Surgery& s) {
+         s.remove("attention");
+         s.remove("train/inputs");
+       },
        {"no attention is given", "attention/weights"}},
       {"two forms",
        kWeights,
@@ -173,7 +176,7 @@ TEST_CASE("Members") {
   });
 }
 
-TEST_CASE("Shapes") {
+TEST_CASE("Faults of shapes are named") {
   check_all({
       {"labels of other length",
        kWeights,
@@ -296,7 +299,7 @@ TEST_CASE("Shapes") {
   });
 }
 
-TEST_CASE("Types and storage") {
+TEST_CASE("Faults of types and storage are named") {
   check_all({
       {"labels as text",
        kWeights,
@@ -357,7 +360,7 @@ TEST_CASE("A chunk of gigabytes in a small file is refused; large chunks that ar
   CHECK(io::implausible_storage(info, info.stored_bytes + 4000, false).empty());
 }
 
-TEST_CASE("Values") {
+TEST_CASE("Faults of values are named") {
   check_all({
       {"label nan",
        kWeights,

@@ -104,7 +104,7 @@ TEST_CASE("Further sets are checked as the test set is") {
   });
 }
 
-TEST_CASE("The trained network") {
+TEST_CASE("Faults of the trained network are named") {
   check_all({
       {"input of other features",
        kNetwork,

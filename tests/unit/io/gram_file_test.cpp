@@ -66,7 +66,7 @@ TEST_CASE("Gram matrices of every form of data set come back from their file as 
   }
 }
 
-TEST_CASE("Gram files that no data have are refused, naming the file and what") {
+TEST_CASE("Gram files with sums that no data can have are refused, with file and fault") {
   const testing::ScratchDirectory folder;
   const std::string data = folder.file("d.h5");
   testing::BuiltDataset built;

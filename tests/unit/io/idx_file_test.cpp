@@ -73,7 +73,7 @@ TEST_CASE("IDX images are grouped by label, inverted and scaled; gzip is the sam
   CHECK(packed.classes == set.classes);
 }
 
-TEST_CASE("As they are, light ink stays light") {
+TEST_CASE("Without inversion light ink stays light") {
   const ScratchDirectory scratch;
   Bytes pixels(2 * 64, 0);
   pixels[3] = 255;

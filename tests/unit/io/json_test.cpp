@@ -101,7 +101,7 @@ TEST_CASE("further sets stand inside every predictor, and nowhere without any") 
   CHECK(j["gaussian_process"][0]["sets"]["validation"]["mean_squared_error"] == 0.875);
 }
 
-TEST_CASE("evidence and chosen temperatures") {
+TEST_CASE("JSON has the evidence and the chosen temperatures") {
   SolveResult r = result();
   CHECK_FALSE(Json::parse(headway::io::result_json(study(), r)).contains("chosen"));
   r.points[0].evidence.log_evidence = -12.5;

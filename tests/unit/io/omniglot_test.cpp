@@ -55,7 +55,7 @@ TEST_CASE("The shipped archive has 136 characters of 5 alphabets, 20 drawings ea
   CHECK(std::abs(mean_of(set) - 0.922) < 0.003);
 }
 
-TEST_CASE("The archive of the tests, in full size and scaled") {
+TEST_CASE("The archive of the tests is read in full size and scaled") {
   const ImageSet set = read_omniglot(kSubset);
   REQUIRE(set.classes.size() == 10);
   CHECK(set.classes[5] == ImageClass{"Early_Aramaic", "character06", 25, 5});

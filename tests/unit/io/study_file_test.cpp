@@ -1,6 +1,11 @@
 #include "headway/study_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +92,7 @@ Study everything_changed() {
   s.solve.memory_limit_gib = 0.25;
   s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
-  s.prune = {0, false, false, false, false, 3, 5};
+  s.prune = {0, false, false, false, false, 3, 5, {}};
   s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 0, 6, false, true, 0.5};
   return s;
 }
@@ -424,6 +429,61 @@ TEST_CASE("hashes stay what they were, as results and checkpoints are found by t
   }
 }
 
+namespace {
+
+/// The words of a command line, where only single quotes quote.
+std::vector<std::string> words_of_command(const std::string& command) {
+  std::vector<std::string> words(1);
+  bool quoted = false;
+  for (const char c : command) {
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (c == ' ' && !quoted) {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+/// Of all objects in `json` with a hash and the command that made them.
+void collect_commands(const nlohmann::json& json, std::map<std::string, std::string>& hashes) {
+  if (json.is_object() && json.contains("study_hash") && json.contains("command"))
+    hashes[json["command"]] = json["study_hash"];
+  if (!json.is_structured()) return;
+  for (const auto& item : json) collect_commands(item, hashes);
+}
+
+}  // namespace
+
+TEST_CASE("the commands of recorded results have the hashes that were recorded") {
+  const std::filesystem::path root = HEADWAY_SOURCE_DIR;
+  std::map<std::string, std::string> hashes;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "data/results")) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path());
+    collect_commands(nlohmann::json::parse(file), hashes);
+  }
+  std::set<std::string> studies;
+  for (const auto& [command, hash] : hashes) {
+    const std::vector<std::string> words = words_of_command(command);
+    if (words.size() < 3) continue;
+    const std::string study = std::filesystem::path(words[2]).stem();
+    const std::filesystem::path path = root / "data/studies" / (study + ".toml");
+    if (!std::filesystem::exists(path)) continue;  // of a data set or a result
+    std::vector<std::string> overlays;
+    for (std::size_t i = 3; i + 1 < words.size(); ++i) {
+      if (words[i] == "--set") overlays.push_back(words[i + 1]);
+      if (words[i] == "--seed") overlays.push_back("seed=" + words[i + 1]);
+    }
+    INFO(command);
+    CHECK(study_hash(headway::io::read_study(path, overlays).study) == hash);
+    studies.insert(study);
+  }
+  CHECK(studies.size() >= 12);
+}
+
 TEST_CASE("an Error names the keys at fault, and what only the whole study tells has a place") {
   try {
     parse_study(kSmall + "heads = [2, 2]\n", "s.toml");
@@ -445,7 +505,7 @@ TEST_CASE("the path of a data set is taken from the study's directory") {
         "/abs/y.h5");
 }
 
-TEST_CASE("files that cannot be studies") {
+TEST_CASE("files that cannot be studies are refused") {
   const auto kind_of = [](const std::string& file_path) {
     try {
       headway::io::read_study(file_path);

@@ -212,7 +212,7 @@ TEST_CASE("results of training hold their runs and their table") {
   CHECK(io::read_study(out).study.task.kind() == headway::TaskKind::kFuzzyLogic);
 }
 
-TEST_CASE("lines of JSON") {
+TEST_CASE("a record of training is a line of JSON") {
   const TrainedRun run = built_run();
   CHECK(io::train_record_json(1, run, run.records[1]) ==
         R"({"run":2,"variant":"hyla + mixture","seed":18446744073709551615,"step":5,)"
@@ -225,7 +225,7 @@ TEST_CASE("lines of JSON") {
              Catch::Matchers::ContainsSubstring(R"("settings":{"train.attention":"hyla")"));
 }
 
-TEST_CASE("weights as NumPy arrays and safetensors") {
+TEST_CASE("weights are written as NumPy arrays and as safetensors") {
   const testing::ScratchDirectory folder;
   const auto tensors = testing::built_tensors(1.0F);
   const std::string npz = folder.file("w.npz"), st = folder.file("w.safetensors");
@@ -247,7 +247,7 @@ TEST_CASE("weights as NumPy arrays and safetensors") {
   CHECK(kind_of([&] { io::check_weights_path("w.pt"); }, ".npz") == ErrorKind::kUsage);
 }
 
-TEST_CASE("trained networks of a result, run by run") {
+TEST_CASE("trained networks of a result are read run by run") {
   const testing::ScratchDirectory folder;
   const std::string out = folder.file("out.h5");
   const headway::Study study =

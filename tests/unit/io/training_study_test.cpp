@@ -156,7 +156,7 @@ TEST_CASE("a written sweep gives the same runs") {
     CHECK(train_hash(a[i].study) == train_hash(b[i].study));
 }
 
-TEST_CASE("hashes of runs") {
+TEST_CASE("hashes of runs follow what a run computes") {
   const std::vector<TrainRun> runs = train_runs(small());
   CHECK(train_hash(runs[0].study) != train_hash(runs[1].study));
   // The same run in a grid, alone, under another name, with other checkpoints, on other threads.

@@ -22,7 +22,7 @@ using headway::StreamPurpose;
 using headway::VectorXd;
 using namespace headway::model;
 
-TEST_CASE("Softmax of one query's logits") {
+TEST_CASE("Softmax takes the logits of one query in a column") {
   MatrixXd logits(3, 2);  // a column is a query
   logits << 0.0, std::log(1.0), 0.0, std::log(2.0), 0.0, std::log(5.0);
   REQUIRE(attention_from_logits(AttentionKind::kSoftmax, logits));
@@ -89,7 +89,7 @@ TEST_CASE("Layer attention agrees with the definition, with and without a mask")
   }
 }
 
-TEST_CASE("The query comes first: x_s^T W x_t") {
+TEST_CASE("The query comes first in the logits x_s^T W x_t") {
   LayerHeads layer;
   layer.weights = {MatrixXd::Zero(2, 2)};
   layer.weights[0](0, 1) = 4.0;  // query feature 0 with key feature 1

@@ -64,6 +64,38 @@ TEST_CASE("path features are those of the same attention given by a data set") {
   }
 }
 
+TEST_CASE("a data set's heads have weights with the same logits") {
+  for (const LearnedProblem& problem : learned_problems()) {
+    if (problem.prior.kind == LearnedKind::kLinear) continue;
+    INFO(problem.name);
+    const LearnedData data = learned_data(problem);
+    const auto& coordinates = data.attention->coordinates();
+    const VectorXd z = random_weights(data.attention->dimension());
+    const VectorXd found = coordinates.of_heads(as_given(problem, data, z));
+    CHECK((features_at(*data.attention, found) - features_at(*data.attention, z))
+              .cwiseAbs()
+              .maxCoeff() < 1e-12);
+    // Of one matrix they are the only ones; Q and K have the smallest norm.
+    CHECK(found.norm() < z.norm() * (1.0 + 1e-14));
+    std::vector<LayerHeads> fewer = as_given(problem, data, z);
+    fewer.pop_back();
+    CHECK_THROWS_AS(coordinates.of_heads(fewer), Error);
+  }
+}
+
+TEST_CASE("a start of too few dimensions has the nearest logits") {
+  model::AttentionPrior prior;
+  prior.heads = {1};
+  prior.form = AttentionPriorForm::kQueriesKeys;
+  prior.dims = 1;
+  const model::AttentionCoordinates coordinates(prior, 2);
+  LayerHeads layer;
+  layer.query = {MatrixXd::Identity(2, 2)};  // logits (Q x) . (K y) / sqrt(2)
+  layer.key = {(MatrixXd(2, 2) << 3.0, 0.0, 0.0, -1.0).finished()};
+  const MatrixXd w = coordinates.weights(coordinates.of_heads({layer}), 0, 0) / 2.0;
+  CHECK((w - (MatrixXd(2, 2) << 3.0, 0.0, 0.0, 0.0).finished() / std::sqrt(2.0)).norm() < 1e-14);
+}
+
 TEST_CASE("linear attention of one head averages with logits over S") {
   LearnedProblem problem = learned_problems()[0];
   problem.prior.kind = LearnedKind::kLinear;
@@ -158,7 +190,7 @@ TEST_CASE("uniform attention has the entropy log S and the largest weight 1 / S"
   CHECK_THAT(seen.largest, Catch::Matchers::WithinRel(0.25, 1e-14));
 }
 
-TEST_CASE("the prior refuses what it cannot be") {
+TEST_CASE("the prior refuses options that do not fit") {
   const auto message = [](auto&& change) {
     model::AttentionPrior prior = {
         {2, 2}, AttentionPriorForm::kQueriesKeys, 1.0, 2, LearnedKind::kSoftmax, {}};

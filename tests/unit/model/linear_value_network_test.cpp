@@ -22,7 +22,7 @@ using headway::Tensor;
 using headway::VectorXd;
 using namespace headway::model;
 
-TEST_CASE("One layer, one head, width one: the product of its weights") {
+TEST_CASE("A network of one layer, one head and width one is the product of its weights") {
   LinearValueNetwork network;
   network.input = (MatrixXd(1, 4) << 1, 2, 3, 4).finished();
   network.values = {{(MatrixXd(1, 1) << 5).finished()}};
@@ -36,7 +36,7 @@ TEST_CASE("One layer, one head, width one: the product of its weights") {
   CHECK(effective_weights(network)(0, 0) == 35.0);
 }
 
-TEST_CASE("Readout vectors") {
+TEST_CASE("Readout vectors take the first or last real token, or average the real ones") {
   CHECK(readout_vector(Readout::kLastToken, 3) == VectorXd::Unit(3, 2));
   CHECK(readout_vector(Readout::kFirstToken, 3) == VectorXd::Unit(3, 0));
   CHECK(readout_vector(Readout::kMean, 4) == VectorXd::Constant(4, 0.25));

@@ -51,7 +51,7 @@ constexpr auto kBoth = {Transpose::kNo, Transpose::kYes};
 
 }  // namespace
 
-TEST_CASE("multiply: both transpositions of both factors, added to what was there") {
+TEST_CASE("multiply takes both factors as they are or transposed, and adds to what was there") {
   for (const Sizes& s : kProducts) {
     for (const Transpose ta : kBoth) {
       for (const Transpose tb : kBoth) {
@@ -91,7 +91,7 @@ TEST_CASE("multiply takes and fills blocks of larger matrices, and nothing aroun
   CHECK(difference(c, expected) < 1e-13);
 }
 
-TEST_CASE("multiply_vector") {
+TEST_CASE("multiply_vector agrees with Eigen's product, transposed or not") {
   for (const Sizes& s : kProducts) {
     const MatrixXd a = random_matrix(s.m, s.k, 6);
     const VectorXd x = random_matrix(s.k, 1, 7);
@@ -122,7 +122,7 @@ TEST_CASE("rank_update_lower fills the lower triangle and leaves the upper one")
   }
 }
 
-TEST_CASE("mirror_lower and transpose_into, at sizes about their tiles") {
+TEST_CASE("mirror_lower and transpose_into are exact at sizes about their tiles") {
   for (const Index n : kSquares) {
     const MatrixXd a = random_matrix(n, n, 11);
     MatrixXd mirrored = a;
@@ -141,7 +141,7 @@ TEST_CASE("mirror_lower and transpose_into, at sizes about their tiles") {
   }
 }
 
-TEST_CASE("A Cholesky factor of a matrix in numbers") {
+TEST_CASE("The Cholesky factor of a small matrix has the numbers computed by hand") {
   MatrixXd a(2, 2);
   a << 4, 777, 2, 10;  // only the lower triangle is read
   const auto factor = SpdFactor::factor(a);
@@ -153,7 +153,7 @@ TEST_CASE("A Cholesky factor of a matrix in numbers") {
   CHECK_THAT(factor->condition_estimate(), WithinRel(2.25, 1e-15));
 }
 
-TEST_CASE("Solves, inverse and determinant of a factor") {
+TEST_CASE("Solves, inverse and determinant of a factor are those of the matrix") {
   for (const Index n : kSquares) {
     const MatrixXd a = random_spd(n, 13);
     const auto factor = SpdFactor::factor(a);

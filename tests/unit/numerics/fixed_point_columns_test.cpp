@@ -73,7 +73,8 @@ TEST_CASE("entries that are whole units are exact, and so are zero columns") {
 
 TEST_CASE(
     "rounding is unbiased and independent: errors of products stay within Hoeffding's scale") {
-  // Entries of 0.3 and 0.5 units beside the largest: to the nearest, every error would be the same.
+  // Entries of 0.3 and 0.5 units beside the largest. Rounded to the nearest, every error would be
+  // the same.
   constexpr Index kRows = 4001;
   constexpr Index kColumns = 200;
   MatrixXd a = MatrixXd::Constant(kRows, kColumns, 1000.3);

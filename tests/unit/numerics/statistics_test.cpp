@@ -24,7 +24,7 @@ Values drawn(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("moments: mean, unbiased variance, error of the mean") {
+TEST_CASE("moments are the mean, the unbiased variance and the error of the mean") {
   const Moments m = moments(Values{1, 2, 3, 6});
   CHECK(m.count == 4.0);
   CHECK(m.mean == 3.0);
@@ -48,7 +48,7 @@ TEST_CASE("moments of Eigen's arrays are those of the list, whatever their stora
              WithinRel(matrix.block(1, 2, 3, 4).sum() / 12.0, 1e-14));
 }
 
-TEST_CASE("what is not defined is NaN: no mean of none, no spread of one") {
+TEST_CASE("no values have no mean, and one value has no spread: both are NaN") {
   for (const Moments& none : {moments(Values{}), moments(VectorXd())}) {
     CHECK(none.count == 0.0);
     CHECK(std::isnan(none.mean));
@@ -65,7 +65,7 @@ TEST_CASE("what is not defined is NaN: no mean of none, no spread of one") {
   }
 }
 
-TEST_CASE("quantiles: order statistics, and lines between them") {
+TEST_CASE("quantiles are order statistics, with linear interpolation between them") {
   const Values x = {1, 2, 4, 8};
   CHECK(quantile_of_sorted(x, 0.0) == 1.0);
   CHECK(quantile_of_sorted(x, 1.0) == 8.0);

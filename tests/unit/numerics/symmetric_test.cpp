@@ -47,7 +47,7 @@ TEST_CASE("Entries of the lower triangle are counted row by row") {
   }
 }
 
-TEST_CASE("svec of a 2 x 2 matrix in numbers; of one that is not symmetric, that of its part") {
+TEST_CASE("svec of a 2 x 2 matrix has the expected numbers, and takes the symmetric part") {
   MatrixXd a(2, 2);
   a << 1, 2, 6, 5;
   const VectorXd v = symmetric_to_vector(a);
@@ -76,7 +76,7 @@ TEST_CASE("svec keeps inner products and has an inverse") {
   }
 }
 
-TEST_CASE("The matrices of the maps D -> (A D B + B D A) / 2 and D -> F D F^T") {
+TEST_CASE("The matrices of D -> (A D B + B D A) / 2 and D -> F D F^T agree with the maps") {
   for (const Index n : kSizes) {
     const MatrixXd a = random_symmetric(n, 4);
     const MatrixXd b = random_symmetric(n, 5);
@@ -90,7 +90,7 @@ TEST_CASE("The matrices of the maps D -> (A D B + B D A) / 2 and D -> F D F^T") 
   }
 }
 
-TEST_CASE("The exponential: its series, its inverse, and numbers on a diagonal") {
+TEST_CASE("The exponential agrees with its series, its inverse, and exp on a diagonal") {
   for (const Index n : kSizes) {
     if (n == 0) continue;
     const MatrixXd a = 0.3 * random_symmetric(n, 7);

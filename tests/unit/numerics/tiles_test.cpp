@@ -20,14 +20,14 @@ MatrixXd random_matrix(Index rows, Index cols, std::uint64_t stream) {
   return m;
 }
 
-/// One call of the BLAS, which dense_test compares with plain loops.
+/// One call of the BLAS, which dense_test.cpp compares with plain loops.
 MatrixXd whole_product(const MatrixXd& a, const MatrixXd& b) {
   MatrixXd c(a.rows(), b.cols());
   numerics::multiply(1.0, a, Transpose::kNo, b, Transpose::kNo, 0.0, c);
   return c;
 }
 
-/// The product of all four transpositions, on `threads` threads.
+/// The product for all four choices of transposed factors, on `threads` threads.
 template <class Matrix>
 Matrix product(const Matrix& a, Transpose ta, const Matrix& b, Transpose tb, int threads) {
   Matrix c(ta == Transpose::kYes ? a.cols() : a.rows(),

@@ -256,7 +256,7 @@ TEST_CASE("evidence by bridge sampling equals the integral over the order parame
   REQUIRE_FALSE(evidence_of(draws.leftCols(8), 5.0).reliable);
 }
 
-TEST_CASE("what cannot be sampled is refused") {
+TEST_CASE("the exact chain refuses a temperature of 0") {
   const test::TheoryCase c = random_case({2}, 1, 6, 4, 17);
   REQUIRE_THROWS_AS(chain_of(c, 0.0), Error);
 }

@@ -45,7 +45,7 @@ double action_at(const LearnedProblem& problem, const LearnedData& data, const V
 
 }  // namespace
 
-TEST_CASE("the joint minimum is one: no step over attention or order parameters leads lower") {
+TEST_CASE("at the joint minimum no step over attention or order parameters leads lower") {
   for (const std::size_t i : {std::size_t{0}, std::size_t{2}, std::size_t{3}, std::size_t{4},
                               std::size_t{6}, std::size_t{7}}) {
     const LearnedProblem problem = learned_problems()[i];
@@ -66,7 +66,7 @@ TEST_CASE("the joint minimum is one: no step over attention or order parameters 
   }
 }
 
-TEST_CASE("minima with exchanged heads are one") {
+TEST_CASE("minima that differ by an exchange of heads count as one") {
   const LearnedProblem problem = learned_problems()[1];  // heads [2]
   const LearnedData data = learned_data(problem);
   const VectorXd start = start_of(data, 2);
@@ -84,7 +84,7 @@ TEST_CASE("minima with exchanged heads are one") {
   CHECK(distinct.front().starts == 2);
 }
 
-TEST_CASE("a prior without width leaves uniform attention") {
+TEST_CASE("a prior of nearly no variance leaves uniform attention") {
   LearnedProblem problem = learned_problems()[1];
   problem.prior.variance = 1e-12;
   const LearnedData data = learned_data(problem);

@@ -104,7 +104,7 @@ TEST_CASE("Wide layers are drawn in groups of columns") {
     const double log_density = posterior.sweep(rng, position);
     CHECK_THAT(log_density, WithinRel(posterior.log_density(position, gradient), 1e-9));
   }
-  // So many weights have no names, and a run of them needs none.
+  // So many weights have no names, and sampling them needs none.
   REQUIRE(posterior.coordinate_names().empty());
   sampling::SamplerOptions options;
   options.sampler = sampling::SamplerKind::kSweep;
@@ -134,7 +134,7 @@ TEST_CASE("The same stream makes the same sweep on a clone") {
   CHECK(a.state() == b.state());
 }
 
-TEST_CASE("A temperature lost in rounding is an error, not a wrong draw") {
+TEST_CASE("A temperature below rounding is an error, not a wrong draw") {
   WeightProblem problem{{{1}, {2, 2}, {1.0, 1.0, 1.0}, 1}, 1e-300, 6, 3, 9};
   WeightPosterior posterior = make_weight_posterior(problem, random_weight_data(problem));
   Rng rng(46, StreamPurpose::kTests);

@@ -145,7 +145,7 @@ TEST_CASE("Positions hold the weights over their prior deviations, in the order 
   }
 }
 
-TEST_CASE("Names of the weights") {
+TEST_CASE("Weights are named by layer, head and entry, counted from 1") {
   const WeightProblem problem = testing::weight_problems()[5];
   const WeightPosterior posterior = make_weight_posterior(problem, random_weight_data(problem));
   const std::vector<std::string> names = posterior.coordinate_names();

@@ -1,4 +1,4 @@
-// What keeps the members of a solve from belonging to one another, in whole sentences.
+// Why the members of a solve do not fit each other, in whole sentences.
 #include "headway/results/lookup.hpp"
 
 #include <cmath>

@@ -84,7 +84,7 @@ TEST_CASE("labels say what a sweep sets, without seeds") {
   CHECK(headway::run_variant(study) == "hyla gelu + mixture");
 }
 
-TEST_CASE("the metric that stands for a split") {
+TEST_CASE("the main metric of a split is chosen by name") {
   CHECK(headway::main_metric({1, 0.0, {{"r2_pooled", 0.0}, {"r2", 0.0}}}) == "r2");
   CHECK(headway::main_metric({1, 0.0, {{"accuracy", 0.0}, {"bits_per_byte", 0.0}}}) ==
         "bits_per_byte");
@@ -92,7 +92,7 @@ TEST_CASE("the metric that stands for a split") {
   CHECK(headway::main_metric({}).empty());
 }
 
-TEST_CASE("what makes a run unusable") {
+TEST_CASE("a run that diverged, or whose losses are not finite, is unusable") {
   TrainedRun run = finished("hyla", 1, 0.5, 0.1);
   CHECK(headway::training_fault(run).empty());
   run.summary.evaluations[0].second.loss = std::nan("");

@@ -27,8 +27,7 @@ TEST_CASE("warm-up windows are those of Stan") {
   CHECK(standard.window_ends == std::vector<int>{99, 149, 249, 449, 949});
   // Just long enough: one window that is not stretched.
   CHECK(warmup_schedule(150).window_ends == std::vector<int>{99});
-  // 200: a second window of 50 would end at the last, so the first is followed by one that fills
-  // the rest.
+  // 200: after the first window, the second fills the rest.
   CHECK(warmup_schedule(200).window_ends == std::vector<int>{99, 149});
   // Short: 15 % and 10 % around one window.
   const WarmupSchedule shorter = warmup_schedule(100);
@@ -73,7 +72,7 @@ TEST_CASE("information is taken from the first transition on, in doubling window
   }
 }
 
-TEST_CASE("the information metric is the inverse of the mean, without what is not finite") {
+TEST_CASE("the information metric is the inverse of the mean over finite matrices") {
   CovarianceState state;
   reset(state, 2, true);
   add_information(state, Eigen::Matrix2d{{1.0, 0.5}, {0.5, 3.0}});
@@ -86,7 +85,7 @@ TEST_CASE("the information metric is the inverse of the mean, without what is no
   CHECK(inverse_information(state).size() == 0);  // not positive definite
 }
 
-TEST_CASE("dual averaging: the first updates by hand") {
+TEST_CASE("the first updates of dual averaging are those computed by hand") {
   // Hoffman and Gelman 2014, equation 6, gamma = 0.05, t0 = 10, kappa = 0.75, from step 1 with
   // acceptances 0.3 and 0.9.
   DualAveragingState state;

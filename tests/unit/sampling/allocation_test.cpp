@@ -1,5 +1,5 @@
-// Transitions allocate nothing once a trajectory has had its depth before. Counts calls of malloc,
-// glibc only.
+// Transitions allocate no memory, except when a trajectory is deeper than all before it. The tests
+// count calls of malloc, with glibc only.
 #include <atomic>
 #include <cstdlib>
 
@@ -38,7 +38,7 @@ long allocations_of(Transition& transition, PhasePoint& point, int moves) {
 
 }  // namespace
 
-TEST_CASE("the counter counts", "[not_sanitized]") {
+TEST_CASE("the counter of allocations counts them", "[not_sanitized]") {
   const long before = allocations.load();
   const VectorXd vector = VectorXd::Ones(14);
   CHECK(allocations.load() > before);

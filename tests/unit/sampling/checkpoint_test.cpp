@@ -1,4 +1,4 @@
-// A checkpoint is gone on from by its own run alone, and only when its parts fit together.
+// A checkpoint is accepted only by its own run, and only when its parts fit together.
 #include "headway/sampling/checkpoint.hpp"
 
 #include <string>
@@ -19,7 +19,7 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint of other settings is refused by the first line that differs") {
+TEST_CASE("a checkpoint of other settings is refused, naming the first line that differs") {
   const auto target = testing::correlated_gaussian(2);
   SamplerOptions options;
   options.chains = 2;

@@ -1,5 +1,5 @@
-// Known answers: fixed arrays with the numbers that ArviZ gives for them, hand-sized arrays, and
-// the edges.
+// Known answers: fixed arrays with the numbers that ArviZ gives for them, small arrays by hand, and
+// edge cases.
 #include "headway/sampling/diagnostics.hpp"
 
 #include <algorithm>
@@ -128,7 +128,7 @@ TEST_CASE("effective sample size agrees with the slow implementation") {
   CHECK_THAT(ess_mean(draws), WithinRel(slow_ess(halves), 1e-9));
 }
 
-TEST_CASE("R-hat of a hand-sized array") {
+TEST_CASE("R-hat of a small array has the value computed by hand") {
   // Halves (0, 1), (2, 3), (4, 5), (6, 7): W = 1/2, means 1/2, 5/2, 9/2, 13/2 with variance 20/3,
   // so var_plus / W = 1/2 + (20/3) / (1/2).
   MatrixXd draws(4, 2);

@@ -1,5 +1,5 @@
-// The integrator: reversible, volume-preserving, energy error of second order. The metric: momenta
-// of the right covariance.
+// The integrator is reversible and preserves volume, and its energy error is of second order. The
+// metric gives momenta of the right covariance.
 #include "sampling/hamiltonian.hpp"
 
 #include <Eigen/LU>
@@ -181,7 +181,7 @@ TEST_CASE("the first step size straddles an acceptance of 0.8") {
   }
 }
 
-TEST_CASE("log_sum_exp") {
+TEST_CASE("log_sum_exp neither overflows nor loses infinities") {
   CHECK_THAT(log_sum_exp(1000.0, 1000.0), WithinRel(1000.0 + std::log(2.0), 1e-15));
   CHECK_THAT(log_sum_exp(-kInfinity, -3.0), WithinAbs(-3.0, 0.0));
   CHECK(log_sum_exp(-kInfinity, -kInfinity) == -kInfinity);

@@ -1,5 +1,5 @@
-// Running chains: the same bits on any number of threads and after any interruption; faults have
-// words.
+// Runs of chains have the same bits on any number of threads and after any interruption, and say
+// what is wrong.
 #include "headway/sampling/sample.hpp"
 
 #include <cmath>
@@ -130,7 +130,7 @@ TEST_CASE("runs of one seed are independent, and none is that of another seed") 
   CHECK(last.size() == 12);
 }
 
-TEST_CASE("an interrupted run goes on to the same bits") {
+TEST_CASE("an interrupted run continues to the same bits") {
   for (const Setup& setup : every_sampler()) {
     INFO(sampler_name(setup.options.sampler) << ", " << metric_name(setup.options.metric));
     const auto whole = bytes_of(sample(*setup.target, setup.options).state);
@@ -286,8 +286,7 @@ TEST_CASE("without keep_draws only the recorder holds them") {
   CHECK(std::isnan(result.summary.rhat_max));
 }
 
-TEST_CASE(
-    "rejected points: minus infinity, NaN, a NaN gradient and std::domain_error are the same") {
+TEST_CASE("minus infinity, NaN, a NaN gradient and std::domain_error all reject a point alike") {
   // A half-normal on q_0 > 0: the rest of the line is rejected in four ways.
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto run = [&](int way) {
@@ -343,7 +342,7 @@ TEST_CASE("a chain that cannot start says why") {
   CHECK(message(jump, options).find("step size is small enough") != std::string::npos);
 }
 
-TEST_CASE("starts: given ones are used, random ones spread over the radius") {
+TEST_CASE("given starts are used, and random starts spread over the radius") {
   const FunctionTarget target(2, standard_normal);
   SamplerOptions options = short_run(SamplerKind::kMala);
   options.warmup = 0;
@@ -369,7 +368,7 @@ TEST_CASE("a sampler refuses a target that it cannot run on") {
   CHECK(text.find(sampler_name(SamplerKind::kSweep)) != std::string::npos);
 }
 
-TEST_CASE("the information metric: the target's own matrix, or a refusal") {
+TEST_CASE("the information metric is the target's own matrix, and refused without one") {
   SamplerOptions options = short_run(SamplerKind::kNuts);
   options.metric = MetricKind::kInformation;
   const testing::GaussianTarget gaussian = testing::correlated_gaussian(5);
@@ -457,7 +456,7 @@ TEST_CASE("replica exchange is refused without a temperature, and a schedule tha
             .find("sampler.inverse_temperatures = [1, 0.5, 0.5]") != std::string::npos);
 }
 
-TEST_CASE("a sweep reports the log density where it ends, and nothing of what it has not") {
+TEST_CASE("a sweep reports the log density where it ends, but no energy or acceptance") {
   class Counting final : public testing::GibbsPairTarget {
    public:
     double sweep(Rng& rng, Eigen::Ref<VectorXd> q) override {

@@ -283,7 +283,7 @@ TEST_CASE("Bad fuzzy-logic options name the field, its value and what is allowed
   CHECK_FALSE(split_fuzzy_logic_tasks(few).uncovered_terms.empty());
 }
 
-TEST_CASE("A share that next to never covers all terms is given up with an error") {
+TEST_CASE("A held-out share with which almost no split covers all terms is an error") {
   // The 12 training pairs must match the 24 terms perfectly: about one split in 10^9 does.
   CHECK_THROWS_AS(split_fuzzy_logic_tasks(with_size(5, 2, 264.0 / 276.0)), Error);
 }

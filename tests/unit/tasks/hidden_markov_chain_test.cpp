@@ -98,7 +98,7 @@ TEST_CASE("The shift moves the positional diagonal and nothing else") {
   CHECK(outside.bottomRightCorner(5, 5).sum() == 4 * 15.0);
 }
 
-TEST_CASE("The uniform head is beta on positions; beta 0 is no logit at all") {
+TEST_CASE("The uniform head is beta on positions; with beta 0 all logits are 0") {
   const MatrixXd w = weights(head(HeadKind::kUniform, 3.0));
   CHECK(w.bottomRightCorner(5, 5) == MatrixXd::Constant(5, 5, 3.0));
   CHECK(w.sum() == 75.0);
@@ -128,7 +128,8 @@ TEST_CASE("A perturbation adds the random head's matrix of the same stream") {
   const MatrixXd random = weights(head(HeadKind::kRandom));
   const MatrixXd perturbed = weights(head(HeadKind::kSameToken, 10.0, -1, 0.25));
   CHECK((perturbed - base - 0.25 * random).cwiseAbs().maxCoeff() < 1e-13);
-  // Of a random head it is the strength, 0 standing for 1; beta multiplies all.
+  // In a random head the perturbation is the strength of R, and 0 stands for 1. Beta multiplies
+  // all.
   CHECK(weights(head(HeadKind::kRandom, 10.0, -1, 1.0)) == random);
   CHECK((weights(head(HeadKind::kRandom, 10.0, -1, 3.0)) - 3.0 * random).cwiseAbs().maxCoeff() <
         1e-13);

@@ -73,7 +73,7 @@ TEST_CASE("Scaling keeps up and down, left and right apart") {
   CHECK(darkest == 0 * 3 + 2);
 }
 
-TEST_CASE("Scaling refuses what is no image") {
+TEST_CASE("Scaling refuses pixels that are not an image") {
   CHECK_THROWS_AS(resize_grey(Pixels(5), 2, 3, 32), Error);
   CHECK_THROWS_AS(resize_grey(Pixels(), 0, 0, 32), Error);
 }

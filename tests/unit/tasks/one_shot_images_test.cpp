@@ -273,7 +273,7 @@ TEST_CASE("Label embeddings are frozen normals of their seed") {
   CHECK_THAT(e.squaredNorm() / 576.0, WithinAbs(1.0, 0.3));
 }
 
-TEST_CASE("Tokens are patch + position + label, the last two to scale") {
+TEST_CASE("Tokens are patch + position + label, the last two times their scales") {
   const auto images = random_image_set(20);
   OneShotImagesOptions options = options_of();
   options.position_scale = 0.5;

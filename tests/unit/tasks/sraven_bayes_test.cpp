@@ -69,7 +69,7 @@ void check_against_brute_force(const SmallCase& small, const SravenGenerator& ge
 
 }  // namespace
 
-TEST_CASE("The posterior is the sum over rule sets and permutations, on small cases") {
+TEST_CASE("On small cases the posterior is the sum over rule sets and permutations") {
   for (const SmallCase& small : {SmallCase{2, 3, true, 60}, SmallCase{2, 3, false, 60},
                                  SmallCase{2, 4, true, 20}, SmallCase{3, 3, true, 4}}) {
     const SravenGenerator generator(options_of(small));

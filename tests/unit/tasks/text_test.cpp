@@ -67,7 +67,7 @@ TEST_CASE("UTF-8 sequences are those of RFC 3629") {
   CHECK(headway::with_replacements("").empty());
 }
 
-TEST_CASE("Bytes are tokens") {
+TEST_CASE("The byte tokenizer makes a token of each byte") {
   const ByteTokenizer bytes;
   const std::string text = "a\u20ac\n";
   const std::vector<std::int32_t> tokens = {97, 0xE2, 0x82, 0xAC, 10};
@@ -103,7 +103,7 @@ TEST_CASE("A tokenized corpus knows how many bytes each token stands for") {
   CHECK(bytes.vocabulary() == 256);
   const TextCorpus letters("t", std::string(10, 'x'), {0.3, 0.2});
   const TokenizedText runs = tokenize(letters, Runs());
-  CHECK(runs.train == std::vector<std::int32_t>{2, 1});  // the split is no matter of tokens
+  CHECK(runs.train == std::vector<std::int32_t>{2, 1});  // the split is by bytes, not by tokens
   CHECK(runs.held_out == std::vector<std::int32_t>{2});
   CHECK(runs.token_bytes == std::vector<double>{1.0, 2.0, 3.0});
 }

@@ -66,7 +66,7 @@ class CholeskyOfFirst final : public SharedCholesky {
       const MatrixXd half = whole.triangularView<Eigen::Lower>().solve(
           MatrixXd::Identity(whole.rows(), whole.cols()));
       whole = (half.transpose() * half).triangularView<Eigen::Lower>();
-      // Nobody may read what is above the diagonal.
+      // No code may read entries above the diagonal.
       whole.triangularView<Eigen::StrictlyUpper>().setConstant(
           std::numeric_limits<double>::quiet_NaN());
     });
@@ -270,7 +270,7 @@ TEST_CASE("every solver finds the same saddle point over ranks") {
   });
 }
 
-TEST_CASE("kernels over ranks are refused where they cannot be") {
+TEST_CASE("kernels over ranks are refused for several outputs or without a shared factorisation") {
   const theory::KernelSizes sizes{100, 4, 50, 1};
   theory::PathKernelOptions options;
   options.form = KernelForm::kDistributed;

@@ -91,7 +91,7 @@ TEST_CASE("closed-form elimination is where the entropy's gradient in U_2..U_a v
   }
 }
 
-TEST_CASE("one layer, one output: U_a is the positive root of its quadratic") {
+TEST_CASE("with one layer and one output U_a is the positive root of its quadratic") {
   const test::TheoryCase c = random_case({3}, 1, 4, 3, 5);
   Rng rng(4, StreamPurpose::kTests);
   theory::OrderParameters u = test::random_order_parameters(c.architecture, rng);
@@ -107,8 +107,8 @@ TEST_CASE("one layer, one output: U_a is the positive root of its quadratic") {
 }
 
 TEST_CASE(
-    "the Gaussian-process order parameters are the entropy's minimum, and it is no number off the "
-    "cone") {
+    "the Gaussian-process order parameters are the entropy's minimum; an indefinite U has no "
+    "entropy") {
   const test::TheoryCase c = random_case({2, 3}, 2, 4, 3, 5);
   theory::OrderParameters u = theory::gaussian_process_order_parameters(c.architecture);
   const theory::Entropy s = *theory::evaluate_entropy(c.architecture, u);

@@ -104,7 +104,7 @@ TEST_CASE("the correction from random probes agrees with the dense one, within i
     CAPTURE(l, probed.probe_error);
     CHECK((probed.mean.at(l) - exact.mean.at(l)).cwiseQuotient(sd).cwiseAbs().maxCoeff() <
           5.0 * probed.probe_error);
-    CHECK(shift.cwiseQuotient(sd).cwiseAbs().maxCoeff() > 0.02);  // there is something to find
+    CHECK(shift.cwiseQuotient(sd).cwiseAbs().maxCoeff() > 0.02);  // not negligible
     CHECK((probed.deviation.at(l).cwiseQuotient(sd).array() - 1.0).abs().maxCoeff() < 0.2);
   }
   CHECK(test::relative_error(probed.prediction.mean, exact.prediction.mean) < 0.05);
@@ -142,7 +142,7 @@ TEST_CASE("the error of random probes is the standard error of four independent 
   CHECK_THAT(whole.probe_error, Catch::Matchers::WithinRel(expected, 1e-4));
 }
 
-TEST_CASE("a saddle that is no minimum, and a stop, are told") {
+TEST_CASE("probes report a saddle that is no minimum, and an interruption") {
   Solved s;
   theory::OrderParameters far = s.saddle.order_parameters;
   far.layers[0] *= 40.0;  // log det K is concave there and N small against P

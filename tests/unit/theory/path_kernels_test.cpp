@@ -16,23 +16,18 @@ namespace {
 constexpr double kT = 0.05;
 
 struct Setting {
+  explicit Setting(test::TheoryCase problem) : c(std::move(problem)), forms(test::forms_of(c)) {}
   test::TheoryCase c;
   std::vector<KernelForm> forms;
 };
 
 /// Few and many features against examples, one and several outputs: every form that is possible.
 std::vector<Setting> settings() {
-  const std::vector<KernelForm> all = {KernelForm::kStored, KernelForm::kStreamed,
-                                       KernelForm::kFeatureSpace, KernelForm::kGram};
-  return {{random_case({2, 2}, 1, 9, 5, 1), all},  // p N_0 > P > N_0: feature blocks
-          {random_case({2, 1}, 1, 4, 6, 2),
-           {KernelForm::kStored, KernelForm::kStreamed}},  // P < N_0: example blocks
-          {random_case({3}, 1, 30, 4, 3), all},            // p N_0 < P
-          {random_case({1}, 1, 5, 3, 4), all},
-          {random_case({2, 2}, 3, 6, 3, 5),
-           {KernelForm::kStreamed, KernelForm::kFeatureSpace, KernelForm::kGram}},
-          {random_case({2}, 2, 40, 3, 6),
-           {KernelForm::kStreamed, KernelForm::kFeatureSpace, KernelForm::kGram}}};
+  return {Setting(random_case({2, 2}, 1, 9, 5, 1)),  // p N_0 > P > N_0: feature blocks
+          Setting(random_case({2, 1}, 1, 4, 6, 2)),  // P < N_0: example blocks
+          Setting(random_case({3}, 1, 30, 4, 3)),    // p N_0 < P
+          Setting(random_case({1}, 1, 5, 3, 4)),    Setting(random_case({2, 2}, 3, 6, 3, 5)),
+          Setting(random_case({2}, 2, 40, 3, 6))};
 }
 
 MatrixXd random_u(const test::TheoryCase& c) {
@@ -160,8 +155,7 @@ TEST_CASE("a singular U predicts as the kernel without the missing paths") {
                         k.ldlt().solve(c.labels);
   // and has an energy, as narrow layers need
   const auto expected = kernels_of(c, KernelForm::kStreamed)->evaluate(u, kT);
-  for (KernelForm form :
-       {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace, KernelForm::kGram}) {
+  for (KernelForm form : test::forms_of(c)) {
     const auto kernels = kernels_of(c, form);
     REQUIRE(relative_error(kernels->predictive_mean(u, kT, test_features), mean) < 1e-9);
     const auto state = kernels->evaluate(u, kT);
@@ -229,7 +223,7 @@ TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not 
   theory::PathKernelOptions options;
   options.form = KernelForm::kStored;
   options.compact_above_bytes = 0.0;
-  // The last is out of reach: from the features.
+  // The last tolerance is out of reach, so the energy comes from the features.
   for (const double tolerance : {1e-3, 1e-6, 1e-12}) {
     options.energy_tolerance = tolerance;
     const auto compact = theory::make_path_kernels(c.features, c.labels, 6, options);
@@ -240,7 +234,7 @@ TEST_CASE("fixed-point kernels keep the energy within the tolerance, or are not 
     CAPTURE(tolerance, error);
     const bool rounded = tolerance > 1e-9;
     REQUIRE(error < (rounded ? tolerance : 1e-10));
-    REQUIRE((error > 1e-10) == rounded);  // and it is another arithmetic
+    REQUIRE((error > 1e-10) == rounded);  // fixed point was really used, or not
     REQUIRE(relative_error(b->gradient, a->gradient) < (rounded ? 1e-6 : 1e-11));
     REQUIRE(relative_error(b->fisher_information(theory::Precision::kDouble),
                            a->fisher_information(theory::Precision::kDouble)) < 1e-6);

@@ -67,7 +67,7 @@ TEST_CASE("kernels of test examples are kept only where that is possible and che
     const RepeatedPredictor predictor(kernels_of(c, form), features, kMany);
     const MatrixXd u = test::random_spd(c.architecture.paths() * outputs, rng);
     const auto state = predictor.keeps_kernels() ? nullptr : kernels_of(c, form)->evaluate(u, kT);
-    if (state) {  // it predicts all the same
+    if (state) {  // it predicts whether or not kernels are kept
       CHECK(predictor.predict(*state, u).mean == state->predict(*features).mean);
     }
     return predictor.keeps_kernels();

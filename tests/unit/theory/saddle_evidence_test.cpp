@@ -99,7 +99,8 @@ Estimate sampled_evidence(const test::TheoryCase& c, double temperature, int dra
 
 }  // namespace
 
-TEST_CASE("one head: the errors of both orders fall as they should") {
+TEST_CASE(
+    "with one head the leading order's error falls as 1/N, that of Laplace's method as 1/N^2") {
   test::TheoryCase c = random_case({1}, 1, 8, 10, 41);
   constexpr double kTemperature = 0.1;
   std::vector<double> leading, laplace;
@@ -119,7 +120,7 @@ TEST_CASE("one head: the errors of both orders fall as they should") {
   }
 }
 
-TEST_CASE("layers, heads and outputs: the evidence is the mean likelihood under the prior") {
+TEST_CASE("with layers, heads and outputs the evidence is the mean likelihood under the prior") {
   for (const auto& [heads, outputs] :
        std::vector<std::pair<std::vector<int>, Index>>{{{2, 2}, 1}, {{2}, 2}, {{1, 2}, 3}}) {
     test::TheoryCase c = random_case(heads, outputs, 4, 6, 43);
@@ -133,7 +134,7 @@ TEST_CASE("layers, heads and outputs: the evidence is the mean likelihood under 
   }
 }
 
-TEST_CASE("pure noise: at infinite temperature the evidence is that of N(0, T)") {
+TEST_CASE("at infinite temperature the evidence is that of pure noise, N(0, T)") {
   const test::TheoryCase c = random_case({2, 2}, 2, 10, 5, 47);
   constexpr double kTemperature = 1e7;
   const double noise = -0.5 * (20 * std::log(2 * std::numbers::pi * kTemperature) +

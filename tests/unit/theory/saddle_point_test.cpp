@@ -48,7 +48,7 @@ theory::SaddlePointOptions with(Optimizer optimizer,
 
 }  // namespace
 
-TEST_CASE("a kernel that rounding takes from K + T I gives no solution, and says why") {
+TEST_CASE("a kernel below the rounding of K + T I gives no solution, and the summary says why") {
   for (const KernelForm form : {KernelForm::kStored, KernelForm::kFeatureSpace}) {
     for (const Optimizer optimizer :
          {Optimizer::kNewton, Optimizer::kNewtonCg, Optimizer::kQuasiNewton}) {
@@ -88,7 +88,7 @@ TEST_CASE("every optimizer, elimination and kernel form finds the same saddle po
   }
 }
 
-TEST_CASE("one head: the saddle point is the root of a one-dimensional equation") {
+TEST_CASE("with one head the saddle point is the root of a one-dimensional equation") {
   // With L = 1, p = 1: U_a from its quadratic, and dS/dU_1 = energy'(u) + N_1 (1 / (s_1^2 U_a(u)) -
   // 1/u) = 0.
   const test::TheoryCase c = random_case({1}, 1, 12, 20, 31);
@@ -115,7 +115,7 @@ TEST_CASE("one head: the saddle point is the root of a one-dimensional equation"
                Catch::Matchers::WithinRel(0.5 * (bracket.first + bracket.second), 1e-6));
 }
 
-TEST_CASE("limits: infinite temperature and infinite width give the Gaussian process") {
+TEST_CASE("infinite temperature and infinite width give the Gaussian process") {
   test::TheoryCase c = random_case({2, 2}, 1, 10, 4, 41);
   const theory::OrderParameters gp = theory::gaussian_process_order_parameters(c.architecture);
   REQUIRE(difference(solve(c, 1e9).order_parameters, gp) < 1e-6);
@@ -170,7 +170,7 @@ TEST_CASE("random starts end in the same minimum, and the Hessian there is posit
   REQUIRE(theory::smallest_hessian_eigenvalue(action, hessian) > 0.0);
 }
 
-TEST_CASE("the stopping test knows no units of U") {
+TEST_CASE("the stopping test does not depend on the units of U") {
   // Inputs of variance 1/k and readouts of variance k multiply every U by k, and nothing else.
   const test::TheoryCase one = random_case({2, 2}, 1, 20, 5, 61);
   const theory::SaddlePoint reference = solve(one, 0.05);
@@ -314,8 +314,9 @@ TEST_CASE(
       for (int j = 0; j < points; ++j) {
         const double u = grid[i];
         const double ua = grid[j];
-        // -2 log p = energy + N (U_a/s_a^2 - log U_a) + 2 log U_a + N (u/(s_1^2 U_a) - log u + log
-        // U_a) + 2 log u; log measure
+        // -2 log p = energy + N (U_a/s_a^2 - log U_a) + 2 log U_a
+        //            + N (u/(s_1^2 U_a) - log u + log U_a) + 2 log u.
+        // The last two terms are the measure of the logarithmic grid.
         const double s = energy[i] + n * (ua / c.architecture.variance(2) - std::log(ua)) +
                          2 * std::log(ua) +
                          n * (u / (c.architecture.variance(1) * ua) - std::log(u) + std::log(ua)) +
@@ -371,7 +372,7 @@ class StopAfter final : public Observer {
 
 }  // namespace
 
-TEST_CASE("Newton-CG goes on from any stop to the bits of a solution that never stopped") {
+TEST_CASE("Newton-CG continued from any stop has the bits of a solution that never stopped") {
   const test::TheoryCase c = random_case({3, 3}, 1, 25, 6, 111);
   const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStreamed));
   const theory::OrderParameters start = theory::gaussian_process_order_parameters(c.architecture);
@@ -435,7 +436,7 @@ TEST_CASE("no optimizer ever raises the action, however far away it starts") {
 }
 
 TEST_CASE("Newton-CG saves its state no more often than it was asked to") {
-  class Slow final : public Observer {  // so that the steps, and not the clock, take the time
+  class Slow final : public Observer {  // makes each step take a known time
    public:
     [[nodiscard]] bool interrupted() const override {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -60,7 +60,7 @@ TEST_CASE("The reference's gradients are those of finite differences, for every 
   }
 }
 
-TEST_CASE("A softmax attention by hand") {
+TEST_CASE("Softmax attention of one query is the one computed by hand") {
   AttentionProblem<double> p;
   p.shape = {1, 1, 1, 2, 4, 1};
   p.query = {1, 1, 1, 1};
@@ -73,7 +73,7 @@ TEST_CASE("A softmax attention by hand") {
   CHECK_THAT(answer.log_sum_exp[0], Catch::Matchers::WithinRel(std::log(e + 1), 1e-14));
 }
 
-TEST_CASE("A hypernetwork attention by hand") {
+TEST_CASE("Hypernetwork attention of one query is the one computed by hand") {
   AttentionProblem<double> p;
   p.options = headway::training::attention_variant("hyla");
   p.shape = {1, 2, 1, 1, 1, 1};
@@ -88,7 +88,7 @@ TEST_CASE("A hypernetwork attention by hand") {
   CHECK_THAT(answer.output[1], Catch::Matchers::WithinRel(-4 * r * u, 1e-14));
 }
 
-TEST_CASE("Nonlinearities and their derivatives") {
+TEST_CASE("Derivatives of nonlinearities are those of finite differences") {
   using Catch::Matchers::WithinAbs;
   using headway::training::reference::nonlinearity;
   using headway::training::reference::nonlinearity_derivative;

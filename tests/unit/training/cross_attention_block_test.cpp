@@ -134,7 +134,8 @@ Case small_case(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("Cross-attention blocks: gradients with every norm, rotary positions, and none") {
+TEST_CASE(
+    "Gradients of cross-attention blocks are right with and without norms and rotary positions") {
   for (const char* name : {"softmax", "linear", "hyla_linear_value_no_rms_head", "hyla_deep"}) {
     for (const bool norms : {true, false}) {
       for (const bool rotary : {false, true}) {
@@ -149,7 +150,7 @@ TEST_CASE("Cross-attention blocks: gradients with every norm, rotary positions, 
   }
 }
 
-TEST_CASE("Cross-attention blocks: gradients with masked memory and dropout, in many chunks") {
+TEST_CASE("Gradients of cross-attention blocks are right with masks, dropout and many chunks") {
   Case masked = small_case("softmax");
   masked.mask = {1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
   masked.dropout = Array(20, 1.25F);
@@ -160,7 +161,7 @@ TEST_CASE("Cross-attention blocks: gradients with masked memory and dropout, in 
   check_gradients(cross_block(many));
 }
 
-TEST_CASE("Cross-attention sees all of the memory, and of masked keys nothing") {
+TEST_CASE("Cross-attention sees all of the memory but masked keys") {
   Case c = small_case("softmax");
   c.shape.options.causal = true;  // not read
   c.mask = {1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0};

@@ -1,5 +1,6 @@
-// The engine on fused kernels of a GPU, which the emulator stands in for: where they fit they are
-// called, and give what LibTorch's operations give; where they do not, those are.
+// The engine on fused kernels of a GPU, which the emulator stands in for. Where the kernels fit,
+// they are called, and give what LibTorch's operations give. Where they do not fit, these
+// operations run.
 #include "catch.hpp"
 #include "emulated_kernels.hpp"
 #include "engine_answers.hpp"

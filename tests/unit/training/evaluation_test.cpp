@@ -66,7 +66,7 @@ TEST_CASE("Huge logits make no NaN, and the wrong number of outputs is a bug") {
   CHECK(std::isnan(Evaluator({1, 1, 0, 2, LossKind::kCrossEntropy, 1, false, {}}).result().loss));
 }
 
-TEST_CASE("Where targets are signs their accuracy is told; an output of 0 is wrong") {
+TEST_CASE("Targets that are signs have an accuracy, and an output of 0 is wrong") {
   TaskFormat format;
   format.tokens = 4;
   format.features = 2;

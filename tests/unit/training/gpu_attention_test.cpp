@@ -65,8 +65,8 @@ TEST_CASE("The GPU kernels are right for every number of tokens up to 40", "[not
   }
 }
 
-// Operands of 11 (TF32) or 8 bits: errors of up to 2^-11 or 2^-8 each, which RMSHead, where few
-// heads nearly cancel, and jumps of a derivative make more of.
+// Operands of 11 (TF32) or 8 bits have errors of up to 2^-11 or 2^-8 each. RMSHead of few heads
+// that nearly cancel, and jumps of a derivative, make the errors larger.
 TEST_CASE("On tensor cores the GPU kernels are as exact as their operands", "[not_sanitized]") {
   for (const char* name : {"softmax", "linear", "hyla_linear_value_no_rms_head", "softmax_hyla",
                            "hyla", "hyla_deep"}) {

@@ -94,6 +94,34 @@ std::vector<NamedTensor> masked(const TransformerOptions& model,
   return out;
 }
 
+/// A small network and its two ways to lose heads.
+struct RemovedNetwork {
+  RemovedNetwork(const std::string& name, const PatternTask& of_task, const TaskBatch& few)
+      : format(of_task.format()), examples(few) {
+    model.attention = name;
+    parameters = shaken_parameters(model, format);
+  }
+
+  [[nodiscard]] HeadRemover zero() const {
+    return
+        [this](const std::vector<int>& heads) { return without_heads(model, parameters, heads); };
+  }
+  [[nodiscard]] HeadRemover mean() const {
+    return [this](const std::vector<int>& heads) {
+      return MeanHeads(model, format, parameters, examples, 1, observer).without(heads);
+    };
+  }
+  void check(const HeadRemover& at_zero, const HeadRemover& at_mean) const {
+    check_removal({model, format, parameters, examples}, at_zero, at_mean);
+  }
+
+  TransformerOptions model = small_model();
+  TaskFormat format;
+  TaskBatch examples;
+  std::vector<NamedTensor> parameters;
+  headway::Observer observer;
+};
+
 }  // namespace
 
 TEST_CASE("Parameters without a head are the attention with its weights 0, in every variant") {
@@ -181,6 +209,65 @@ TEST_CASE("Mean mode keeps what the layer gives on average, of one head or of se
       CHECK(size > 1e-2);
     }
   }
+}
+
+TEST_CASE("Removal checks itself in every variant") {
+  const PatternTask task(5, 2);
+  TaskBatch batch;
+  task.batch("train", 0, 2, batch);
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    const RemovedNetwork network(name, task, batch);
+    CHECK_NOTHROW(network.check(network.zero(), network.mean()));
+  }
+}
+
+TEST_CASE("A broken removal is noticed, and the check that fails is named") {
+  const PatternTask task(5, 2);
+  TaskBatch batch;
+  task.batch("train", 0, 2, batch);
+  for (const std::string name : {"softmax", "hyla"}) {
+    const RemovedNetwork network(name, task, batch);
+    const HeadRemover zero = network.zero(), mean = network.mean();
+    const HeadRemover nothing = [&](const std::vector<int>&) { return network.parameters; };
+    const HeadRemover too_much = [&](std::vector<int> removed) {
+      removed.push_back((removed.front() + 1) % 6);
+      return zero(removed);
+    };
+    const HeadRemover half = [&](const std::vector<int>& removed) {
+      return masked(network.model, network.parameters, removed.front(), 0.5);
+    };
+    const HeadRemover not_all = [&](std::vector<int> removed) {
+      if (removed.size() == 3) removed.pop_back();
+      return zero(removed);
+    };
+    const HeadRemover never_all = [&](const std::vector<int>& removed) {
+      return removed.size() == 6 ? network.parameters : zero(removed);
+    };
+    CHECK_THROWS_WITH(network.check(nothing, mean),
+                      ContainsSubstring("\"the head is at zero\" (layer 1, head 1)"));
+    CHECK_THROWS_WITH(network.check(half, mean), ContainsSubstring("(layer 1, head 1)"));
+    CHECK_THROWS_WITH(network.check(too_much, mean),
+                      ContainsSubstring("\"the other heads are unchanged\" (layer 1, head 1)"));
+    CHECK_THROWS_WITH(network.check(not_all, mean),
+                      ContainsSubstring("\"without all heads the attention is gone\" (layer 1)"));
+    CHECK_THROWS_WITH(network.check(zero, zero),
+                      ContainsSubstring("\"the head is at its mean\" (layer 1, head 1)"));
+    CHECK_THROWS_WITH(network.check(zero, nothing),
+                      ContainsSubstring("\"the head is at its mean\""));
+    CHECK_THROWS_WITH(network.check(never_all, mean),
+                      ContainsSubstring("the network hears its heads"));
+  }
+}
+
+TEST_CASE("A network whose heads were removed already is refused") {
+  const PatternTask task(5, 2);
+  TaskBatch batch;
+  task.batch("train", 0, 2, batch);
+  RemovedNetwork network("softmax", task, batch);
+  network.parameters = network.zero()({0, 1, 2, 3, 4, 5});
+  CHECK_THROWS_WITH(network.check(network.zero(), network.zero()),
+                    ContainsSubstring("were they removed already?"));
 }
 
 TEST_CASE("Heads in another order have their norms in that order") {

@@ -233,7 +233,7 @@ TEST_CASE("Queries and keys learn, and decay, at their own rate", "[torch]") {
   CHECK(slow == 4);
 }
 
-TEST_CASE("Training a linear-value network: any threads, any stop, the same bits, a falling loss",
+TEST_CASE("A linear-value network trains to the same bits on any threads and after any stop",
           "[torch]") {
   const auto task = fuzzy_task();
   const TransformerOptions model = linear_model(2, 3);

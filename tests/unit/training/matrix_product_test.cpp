@@ -73,8 +73,8 @@ double most_off(const std::vector<float>& x, const std::vector<float>& y, Index 
   return most / (static_cast<double>(k + 8) * 0x1p-24);
 }
 
-// Around 2^16 numbers of the result, where the rule changes; sums so long that libraries cut them
-// differently, which their last bits tell.
+// Results around 2^16 numbers, where the rule changes. The sums are so long that libraries cut them
+// differently, which shows in the last bits.
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = [] {
     std::vector<Shape> result;

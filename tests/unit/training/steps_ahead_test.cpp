@@ -1,5 +1,5 @@
-// Updates that are begun before the last ones are read, and data that is made before it is asked
-// for: the same numbers, and a run that goes wrong stops where it did.
+// Updates that are begun before the last ones are read, and data that are made before they are
+// asked for, give the same numbers. A run that goes wrong stops at the same step.
 #include <cmath>
 #include <limits>
 

@@ -314,7 +314,7 @@ TEST_CASE("A decoder fetches from the context what it needs, by cross-attention"
   }
 }
 
-TEST_CASE("States of another model, seed or with damaged numbers are refused", "[torch]") {
+TEST_CASE("States of another model or seed, or with damaged numbers, are refused", "[torch]") {
   const PatternTask task(5, 2);
   Trainer trainer(small_model(), small_run(), task);
   const auto refused = [&](const TrainState& state, const char* text) {

@@ -1,5 +1,5 @@
-// Steps that several ranks take together: the bits of one process, whoever computes which
-// micro-batch, whoever stops, on however many ranks the run goes on.
+// Steps that several ranks take together give the bits of one process: whichever rank computes a
+// micro-batch, whichever asks to stop, and on however many ranks the run is resumed.
 #include "headway/training/training_ranks.hpp"
 
 #include <cmath>

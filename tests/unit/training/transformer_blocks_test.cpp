@@ -170,7 +170,7 @@ Block attention_block(const AttentionBlockShape& n) {
 
 }  // namespace
 
-TEST_CASE("Linear blocks: gradients, and no bit depends on the threads") {
+TEST_CASE("Gradients of linear blocks are right, and no bit depends on the threads") {
   for (const bool norm : {false, true}) {
     for (const bool centred : {false, true}) {
       INFO("norm " << norm << " centred " << centred);
@@ -180,7 +180,7 @@ TEST_CASE("Linear blocks: gradients, and no bit depends on the threads") {
   }
 }
 
-TEST_CASE("Feed-forward blocks: gradients, and no bit depends on the threads") {
+TEST_CASE("Gradients of feed-forward blocks are right, and no bit depends on the threads") {
   for (const bool gated : {false, true}) {
     for (const bool norm : {false, true}) {
       for (const bool residual : {false, true}) {
@@ -192,7 +192,8 @@ TEST_CASE("Feed-forward blocks: gradients, and no bit depends on the threads") {
   }
 }
 
-TEST_CASE("Attention blocks: gradients with fewer queries, rotary positions and every norm") {
+TEST_CASE(
+    "Gradients of attention blocks are right with fewer queries, rotary positions and every norm") {
   for (const char* name : {"softmax", "linear", "hyla_linear_value_no_rms_head", "hyla_deep"}) {
     for (const Index queries : {5, 2}) {
       for (const bool rotary : {false, true}) {

@@ -143,7 +143,7 @@ TEST_CASE("The contribution of a head is the network's embedding less that witho
   CHECK((got.parts.row(2).transpose() - lost).norm() < 1e-10 * lost.norm());
 }
 
-TEST_CASE("Parts have names, levels and the heads that they are") {
+TEST_CASE("Parts have names, levels and the numbers of their heads") {
   TransformerOptions model = small_model();
   model.attention = "hyla";
   const PatternTask task(5, 2);

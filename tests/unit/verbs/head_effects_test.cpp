@@ -106,6 +106,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the control without the theory is the change at U_1 = 1, whatever was solved") {
+  const Study study = small_study();
+  const Dataset data = random_dataset();
+  const PruneResult result = pruned(study, data);
+  const Index size = result.solve.points[0].order_parameters.layers[0].rows();
+  const SolveResult ones = with_first_layer(result.solve, MatrixXd::Ones(size, size));
+  const PrunePoint there = pruned(study, data, &ones).points.at(0);
+  for (std::size_t h = 0; h < 5; ++h) {
+    const HeadReport& head = result.points[0].heads[h];
+    CHECK_THAT(head.squared_error_change_without_theory,
+               WithinAbs(there.heads[h].squared_error_change, 1e-12));
+    CHECK_THAT(head.squared_error_change_without_theory_error,
+               WithinAbs(there.heads[h].squared_error_change_error, 1e-12));
+    CHECK(std::abs(head.squared_error_change_without_theory - head.squared_error_change) > 1e-6);
+  }
+}
+
 TEST_CASE("heads are removed in the order of their changes too") {
   const PrunePoint point = pruned(small_study(), random_dataset()).points.at(0);
   const std::vector<int>& order = point.by_squared_error.order;
@@ -147,7 +164,7 @@ TEST_CASE("the deviation over draws is that of the changes at the draws") {
   CHECK(at_v.points[0].posterior_errors == "1/N");
 }
 
-TEST_CASE("ranks are sure without draws that differ, and less sure with them") {
+TEST_CASE("ranks are certain if no draws differ, and less certain the more of them do") {
   Study study = small_study();
   const Dataset data = random_dataset();
   const PruneResult plain = pruned(study, data);

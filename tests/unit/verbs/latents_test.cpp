@@ -66,7 +66,8 @@ OptionValue table(const char* key, bool value) {
 
 }  // namespace
 
-TEST_CASE("fuzzy logic: the last token to itself, and the terms of its task") {
+TEST_CASE(
+    "codes of fuzzy logic are of the last token to itself, labelled by the terms of the task") {
   const Study study = fuzzy_study();
   const headway::LatentExamples examples = headway::latent_examples(headway::latents_study(study));
   REQUIRE(examples.pairs.size() == 1);
@@ -100,7 +101,7 @@ TEST_CASE("fuzzy logic: the last token to itself, and the terms of its task") {
   for (const std::vector<int>& task : examples.held_out.labels) CHECK(seen.count(task) == 0);
 }
 
-TEST_CASE("SRAVEN: the answer of a feature to panels 7 and 8, and its rule") {
+TEST_CASE("codes of SRAVEN are of a feature's answer to panels 7 and 8, labelled by its rule") {
   const Study study = headway::latents_study(sraven_study());
   CHECK_FALSE(study.task.as<tasks::SravenOptions>().permuted);
   const headway::LatentExamples examples = headway::latent_examples(study);
@@ -212,7 +213,7 @@ TEST_CASE("any number of threads decodes the same bits", "[torch]") {
   }
 }
 
-TEST_CASE("layers that are wanted, and the table over seeds", "[torch]") {
+TEST_CASE("only wanted layers are decoded, and the table is over seeds", "[torch]") {
   Study study = fuzzy_study();
   study.latents.layers = {2};
   Study other = study;
@@ -233,7 +234,7 @@ TEST_CASE("layers that are wanted, and the table over seeds", "[torch]") {
              Catch::Matchers::WithinRel(0.5 * std::abs(a - b), 1e-9));
 }
 
-TEST_CASE("what has no such codes is refused") {
+TEST_CASE("studies without latent codes and wrong layers are refused") {
   Study text = fuzzy_study();
   text.task.set_kind(headway::TaskKind::kOmniglot);
   CHECK_THROWS_WITH(headway::check_latents(text),
@@ -250,7 +251,7 @@ TEST_CASE("what has no such codes is refused") {
                                   ContainsSubstring("in rising order, each once"));
 }
 
-TEST_CASE("too few tasks to decode", "[torch]") {
+TEST_CASE("too few tasks to decode are refused, with the run named", "[torch]") {
   Study study = fuzzy_study();
   study.latents.examples = 3;
   Observer observer;

@@ -269,7 +269,8 @@ TEST_CASE("a text shorter than a window is predicted as its part of a longer one
   CHECK_THAT(-std::log2(one.next['o']), WithinRel(whole.bits[1], 1e-6));
 }
 
-TEST_CASE("the share of the networks with the sign of the mean") {
+TEST_CASE(
+    "the probability of the right sign is the share of the networks with the sign of the mean") {
   NetworkPredictResult result;
   for (const double output : {0.5, 0.7, -0.2}) {
     PredictingRun& run = result.runs.emplace_back();

@@ -158,20 +158,23 @@ TEST_CASE("the theory's scores are those of the parts of each head", "[torch]") 
        {"L2 residual", "L2H1 generates", "L2H2 generates", "L2H3 generates", "L2H1 reads",
         "L2H3 reads"},
        {9.0, 1.0, 2.0, 3.0, 10.0, 30.0},
-       {0.9, 0.1, 0.2, 0.3, 0.0, 0.0}}};
+       {0.9, 0.1, 0.2, 0.3, 0.0, 0.0},
+       {0.8, 0.3, 0.2, 0.1, 0.0, 0.0}}};
   const auto result = p.prune(theory);
   const auto& scores = result.runs.front().network.baselines;
-  REQUIRE(scores.size() == 4);
+  REQUIRE(scores.size() == 5);
   CHECK(scores[2].name == "theory error_rise one N = 10 T = 0.1");
-  CHECK(scores[3].score[3] == 11.0);
-  CHECK(scores[3].score[4] == 2.0);
-  CHECK(scores[3].score[5] == 33.0);
-  CHECK(std::isnan(scores[3].score[0]));  // a layer that the theory was not told of
-  CHECK(scores[3].rising.order == std::vector<int>{4, 3});
-  CHECK(std::isfinite(scores[3].error_rise.spearman));
+  CHECK(scores[3].name == "theory U=1 one N = 10 T = 0.1");
+  CHECK(scores[3].score[3] == 0.3);
+  CHECK(scores[4].score[3] == 11.0);
+  CHECK(scores[4].score[4] == 2.0);
+  CHECK(scores[4].score[5] == 33.0);
+  CHECK(std::isnan(scores[4].score[0]));  // a layer that the theory was not told of
+  CHECK(scores[4].rising.order == std::vector<int>{4, 3});
+  CHECK(std::isfinite(scores[4].error_rise.spearman));
   REQUIRE(result.groups.size() == 1);
-  CHECK(result.groups[0].scores[3].name == "theory score N = 10 T = 0.1");
-  CHECK(result.groups[0].scores[3].rise.mean == scores[3].error_rise.spearman);
+  CHECK(result.groups[0].scores[4].name == "theory score N = 10 T = 0.1");
+  CHECK(result.groups[0].scores[4].rise.mean == scores[4].error_rise.spearman);
   auto other = theory;
   other[0].weights_sha256 = "another";
   try {

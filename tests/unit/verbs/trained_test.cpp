@@ -126,7 +126,7 @@ TEST_CASE("a network goes to sequences of other lengths with the buckets it has"
   }
 }
 
-TEST_CASE("weights that are not the network's, and tokens it cannot read", "[torch]") {
+TEST_CASE("weights that are not the network's, and tokens it cannot read, are refused", "[torch]") {
   using Catch::Matchers::ContainsSubstring;
   TrainedNetwork network = trained(small_study());
   const auto make = [&](const Study& study) {

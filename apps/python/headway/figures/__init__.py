@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UsageError
-from headway.figures import (accuracy, alignment, convergence, heads, latents, learning, limits,
+from headway.figures import (accuracy, alignment, attention, convergence, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
 from headway.figures.selection import PlotOptions
@@ -101,6 +101,15 @@ FIGURES: dict[str, FigureKind] = {
         _first(order_parameters.scalars_available), order_parameters.draw_scalars,
         shows="Left: the order parameter U_a of the readout. Right: the action at the saddle point. Both "
               "against the width"),
+    "learned_attention": FigureKind(
+        _first(attention.weights_available), attention.draw_weights, needs="attention that was learned",
+        shows="Left: the weights W of learned heads, in the lowest minimum. Right: all minima that were found. "
+              "Larger dots were found from more starts"),
+    "attention_against_examples": FigureKind(
+        attention.examples_available, attention.draw_examples, together=True,
+        needs="results of learned attention at several numbers of examples",
+        shows="Left: the largest attention weight against the number of examples, for each start. Bars are "
+              "standard errors over results, or of the samples. Right: the action of the minima for each example"),
     "convergence": FigureKind(
         _first(convergence.available), convergence.draw,
         shows="Gradient and action at each iteration of the solver"),

@@ -24,7 +24,7 @@ def available(result: Result) -> bool:
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """A panel for each width: the change without each head. Thick bars are its deviation over the posterior
-    of U_1, thin ones over redrawn examples."""
+    of U_1, thin ones over redrawn examples. Diamonds: the same cut without the theory, where the file has it."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if _has_changes(point)]
     count = len(points[0].pruning.score)
@@ -36,8 +36,15 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     every = [point for point in points_at(result, points[0].temperature) if _has_changes(point)]
     style.head_line(figure, "Predicted change of the squared error without each head", result, points[0].temperature,
                     *share_shown(points, every), "thick bars: ± 1 standard deviation over the posterior of $U_1$",
-                    "thin bars: ± 1 standard error over examples", r"$\tau$: how sure the order of the heads is (1: certain)")
+                    "thin bars: ± 1 standard error over examples",
+                    *(["diamonds: the same with $U_1$ = 1, without the theory"] if any(
+                        _without_theory(point) is not None for point in points) else []), r"$\tau$: how sure the order of the heads is (1: certain)")
     return figure
+
+
+def _without_theory(point: Point) -> np.ndarray | None:
+    """The control with U_1 = 1; older files lack it."""
+    return point.pruning.values.get("squared_error_change_without_theory")
 
 
 def _panel(axes: Axes, point: Point) -> None:
@@ -49,6 +56,10 @@ def _panel(axes: Axes, point: Point) -> None:
         known = np.isfinite(errors)
         axes.errorbar(changes[known], rows[known], xerr=errors[known], fmt="none",
                       ecolor=style.INK, elinewidth=width)
+    control = _without_theory(point)
+    if control is not None:
+        axes.plot(control, rows, linestyle="none", marker="D", markersize=4.5, markerfacecolor="white",
+                  markeredgecolor=style.INK, markeredgewidth=1.0, zorder=4)
     tau = pruning.values.get("rank_stability/kendall_tau", np.nan)
     stable = "\n" + rf"$\tau$ = {tau:.2f}" if np.isfinite(tau) else ""
     axes.set_title(point_label(point) + stable.replace("-", "\u2212"))

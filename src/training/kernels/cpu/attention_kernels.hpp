@@ -3,8 +3,8 @@
 #include "headway/core/cpu.hpp"
 #include "headway/training/attention.hpp"
 
-// What the fused kernels of each instruction set offer to the driver in attention.cpp. The kernels
-// are one text, compiled once for each set: training/kernels/cpu/lane_vector.hpp tells how.
+// What the fused kernels of each instruction set offer to attention_driver.cpp. The kernels are one
+// text, compiled once for each set: training/kernels/cpu/lane_vector.hpp tells how.
 namespace headway::training::detail {
 
 /// What the lanes of a vector are. A unit is one vector of queries.

@@ -229,8 +229,8 @@ class TiledAttention {
   }
 
   /// Without softmax: score_ becomes b = factor_ s, factor_ = r dropout visible with r of RMSHead
-  /// or 1. Where `inverse` is given it becomes r visible / dropout (0 without dropout's keep), for
-  /// the gradient.
+  /// or 1. If `inverse` is given, it becomes r visible / dropout (0 for dropped pairs), for the
+  /// gradient.
   void linear_weights(const Tile& tile, Vec* inverse) {
     const Index pairs = tile.pairs();
     mark_visible(tile);

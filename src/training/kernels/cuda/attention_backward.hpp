@@ -73,8 +73,8 @@ class SumsOverKeys : private ValueGradient<kind, T> {
 /// A block makes the gradients of the keys and values of a slice of keys, of a run of examples one
 /// after the other (block x: run of examples and run of heads, block y: slice): tiles of keys
 /// outer, queries inner. What other slices and runs add to as well (queries, bias, M_h) it sums in
-/// a copy of its own, which SumOfCopies adds up in a fixed order: no atomic operation, the same
-/// bits always.
+/// a copy of its own, which SumOfCopiesKernel adds up in a fixed order: no atomic operation, the
+/// same bits always.
 template <Arithmetic kind, typename T>
 class AttentionBackward : private ValueGradient<kind, T> {
   using Base = ValueGradient<kind, T>;

@@ -6,7 +6,7 @@
 #include "training/kernels/cuda/attention_forward.hpp"
 
 // The kernels as functions of a block, and the order in which a pass launches them. A Device has
-// launch(Grid, kernel): on a GPU cuda/attention.cu, in the tests the emulator.
+// launch(Grid, kernel): on a GPU that of attention.cu, in the tests the emulator's.
 namespace headway::training::HEADWAY_GPU {
 
 template <Arithmetic kind, typename T>

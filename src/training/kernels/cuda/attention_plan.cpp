@@ -87,7 +87,7 @@ Index shared_bytes_of(const Layer& layer, Kernel kernel, const AttentionPlanSize
 
 Index ceiling(Index a, Index b) { return (a + b - 1) / b; }
 
-// As many examples' runs as copies of the gradients summed over the batch may be kept.
+// Runs of examples: as many as there may be copies of the gradients that are summed over the batch.
 Index groups_of(const Layer& layer) {
   const AttentionShape& n = layer.shape;
   const Index bias = layer.bias_gradient ? n.heads * n.queries * n.keys : 0;

@@ -9,7 +9,7 @@
 // and the device alone, so that the same device always makes the same sums.
 namespace headway::training {
 
-/// What products of two numbers are made of on a GPU; sums are always float.
+/// How a GPU multiplies two numbers; sums are always float.
 enum class GpuArithmetic {
   kFloat32,  ///< arrays of floats, fused multiply-adds
   kTf32,     ///< arrays of floats, tensor cores that round operands to 11 bits
@@ -46,10 +46,10 @@ struct GpuAttentionPlan {
   Index over_keys = 0;    ///< [B, H, Sq]; softmax only
 };
 
-/// Nothing where the smallest tiles do not fit the device, or an array of one example passes 2^31
-/// numbers. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys: at most 16 key
-/// slices, but for at most 256 MiB of copies of the gradients of bias and M_h (one copy where it is
-/// larger).
+/// Nothing if the smallest tiles do not fit the device, or an array of one example passes 2^31
+/// numbers. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys, with at most 16
+/// key slices. Copies of the gradients of bias and M_h come on top: at most 256 MiB, or one copy if
+/// that is larger.
 std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
                                                    const AttentionOptions& options,
                                                    GpuArithmetic arithmetic, bool bias_gradient,

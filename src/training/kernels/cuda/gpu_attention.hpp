@@ -42,7 +42,7 @@ struct GpuAttentionGradients {
   void* value = nullptr;    ///< Number
   float* bias = nullptr;    ///< null: not wanted
   float* mixing = nullptr;  ///< hyla_deep only
-  /// Workspace of the plan's sizes, contents of no concern.
+  /// Workspace of the plan's sizes. What it holds before the call does not matter.
   float* query_sums = nullptr;
   float* bias_sums = nullptr;
   float* mixing_sums = nullptr;

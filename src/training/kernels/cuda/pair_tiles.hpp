@@ -216,9 +216,9 @@ class PairTiles {
     return 1.0F / sqrtf(mean + static_cast<float>(kRmsHeadEpsilon));
   }
 
-  // score_ becomes the weights after dropout, b (eqs. 2 to 4). note(query, key, dropout, r) is told
-  // each pair's factors, b = r dropout s where the weights are not softmax's (0 for hidden pairs);
-  // keep(at, a) each softmax weight before dropout.
+  // score_ becomes the weights after dropout, b (eqs. 2 to 4). note(query, key, dropout, r) gets
+  // the factors of each pair: without softmax, b = r dropout s (0 for hidden pairs). keep(at, a)
+  // gets each softmax weight before dropout.
   template <typename Note, typename Keep>
   HEADWAY_DEVICE void compute_weights(const Note& note, const Keep& keep) {
     for_each(block_, place_.queries, place_.keys, [&](int query, int key) {

@@ -7,7 +7,7 @@
 // nonlinearity, a weight, an addition) needs no memory between.
 namespace headway::training::HEADWAY_GPU {
 
-/// What a product of two numbers is made of; sums are always float.
+/// How two numbers are multiplied; sums are always float.
 enum class Arithmetic {
   kFloat32,  ///< fused multiply-adds
   kTf32,     ///< tensor cores, operands rounded to 11 bits

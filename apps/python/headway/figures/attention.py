@@ -1,0 +1,130 @@
+"""Learned attention: the weights of heads, and how sharp they are against the number of examples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from headway.figures import style
+from headway.figures.selection import PlotOptions, main_temperature, points_at
+from headway.results import Point, Result
+
+HEADS_UP_TO = 4
+STARTS = {"none": "from no attention", "given": "from the given attention", "prior": "from the prior"}
+
+
+def weights_available(result: Result) -> bool:
+    return any(point.minima and point.minima[0].attention_weights is not None for point in result.points)
+
+
+def draw_weights(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """W of the learned heads at the lowest minimum of one point, and the minima that were found."""
+    result = results[0]
+    temperature = main_temperature(result, options)
+    point = next(point for point in points_at(result, temperature)
+                 if point.minima and point.minima[0].attention_weights is not None)
+    heads = np.asarray(point.minima[0].attention_weights)[:HEADS_UP_TO]
+    several = len(point.minima) > 1
+    figure = style.new_figure(max(3.4, 3.1 * (len(heads) + several)), 3.1)
+    panels = figure.subplots(1, len(heads) + several, squeeze=False)[0]
+    largest = max(np.abs(heads).max(), 1e-300)
+    for number, (axes, weights) in enumerate(zip(panels, heads), start=1):
+        image = axes.imshow(weights, cmap=style.DIVERGING, vmin=-largest, vmax=largest, interpolation="nearest")
+        axes.set_title("W of the learned head" if len(heads) == 1 else f"W of learned head {number}")
+        axes.set_xlabel("feature of the key")
+        axes.set_ylabel("feature of the query")
+        figure.colorbar(image, ax=axes, fraction=0.046).outline.set_visible(False)
+    if several:
+        _minima(panels[-1], point)
+    style.head_line(figure, "Learned attention", result, temperature,
+                    style.counted(len(point.minima), "minimum" if len(point.minima) == 1 else "minima"))
+    return figure
+
+
+def _minima(axes, point: Point) -> None:
+    actions = [minimum.action for minimum in point.minima]
+    axes.scatter([minimum.attention_largest for minimum in point.minima], actions,
+                 s=[12 + 6 * minimum.starts for minimum in point.minima], color=style.THEORY, alpha=0.7, linewidths=0)
+    axes.set_title("minima")
+    axes.set_xlabel("largest attention weight")
+    axes.set_ylabel(r"$S\,/\,\mathrm{max}\,N$")
+    style.light_grid(axes)
+
+
+# ---- order parameter of attention against the number of examples
+
+
+def examples_available(results: Sequence[Result]) -> bool:
+    found = [result for result in results if _measured(result) is not None]
+    return len({_examples(result) for result in found}) > 1
+
+
+def _examples(result: Result) -> int:
+    return len(result.train_labels)
+
+
+def _measured(result: Result) -> tuple[float, float, float] | None:
+    """Largest attention weight, its error, and the action of one result; None where attention is given."""
+    for point in result.points:
+        if math.isfinite(point.attention_largest_mean):
+            return point.attention_largest_mean, point.attention_largest_mcse, math.nan
+        if point.minima and result.kind == "solve":
+            return point.minima[0].attention_largest, math.nan, point.minima[0].action
+    return None
+
+
+def _branch(result: Result) -> str:
+    """What a branch is called: the verb, and where the attention started."""
+    text = str(result.provenance.get("study_toml", ""))
+    section = text.partition(f"[{result.kind}]")[2].partition("\n[")[0]
+    default = "none" if result.kind == "solve" else "prior"
+    start = next((word for word in STARTS if f'attention_start = "{word}"' in section), default)
+    kind = ", linear" if 'kind = "linear"' in text.partition("attention_prior")[2].partition("\n")[0] else ""
+    return f"{'samples' if result.kind == 'sample' else 'minimum'} {STARTS[start]}{kind}"
+
+
+def branches(results: Sequence[Result]) -> dict[str, list[tuple[int, float, float, float]]]:
+    """{branch: [(examples, largest weight, its error, action)]}. Several results of one number of examples, such as those
+    of several seeds, become their mean and its standard error."""
+    found: dict[str, dict[int, list[tuple[float, float, float]]]] = {}
+    for result in results:
+        measured = _measured(result)
+        if measured is not None:
+            found.setdefault(_branch(result), {}).setdefault(_examples(result), []).append(measured)
+    return {name: [(count, *_mean(values)) for count, values in sorted(by_count.items())]
+            for name, by_count in found.items()}
+
+
+def _mean(values: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
+    largest, errors, actions = np.array(values).T
+    error = float(largest.std(ddof=1) / math.sqrt(len(largest))) if len(largest) > 1 else float(errors[0])
+    return float(largest.mean()), error, float(actions.mean())
+
+
+def draw_examples(results: Sequence[Result], options: PlotOptions) -> Figure:
+    found = branches(results)
+    actions = any(math.isfinite(row[3]) for rows in found.values() for row in rows)
+    figure = style.new_figure(9.6 if actions else 6.6, 3.1)
+    panels = figure.subplots(1, 1 + actions, squeeze=False)[0]
+    for number, (name, rows) in enumerate(found.items()):
+        counts, largest, errors, action = map(np.array, zip(*rows))
+        colour = style.OVERLAY[number % len(style.OVERLAY)]
+        panels[0].errorbar(counts, largest, yerr=style.error_bars(list(errors)), color=colour, marker="o", capsize=2.0,
+                           label=name)
+        if actions and np.isfinite(action).any():
+            panels[1].plot(counts, action / counts, color=colour, marker="o")
+    panels[0].set_title("largest attention weight")
+    if actions:
+        panels[1].set_title("free energy of the minimum")
+        panels[1].set_ylabel(r"$S\,/\,(P\,\mathrm{max}\,N)$")
+    for axes in panels:
+        axes.set_xscale("log")
+        axes.set_xlabel("training examples P")
+        style.light_grid(axes)
+    style.legend_outside(panels[-1], *panels[0].get_legend_handles_labels())
+    style.head_line(figure, "Learned attention against the number of examples", replace(results[0], train_labels=None), None)
+    return figure

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+
+#include "headway/types.hpp"
+
+/// Frames of U: matrices F with F F^T = U. Kernels in feature space work with F in place of U.
+namespace headway::theory {
+
+/// (M kron I_n)^T A (M kron I_n) for A of p x p blocks of size n, M p x p. Cost 4 p^3 n^2 flops.
+MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m);
+
+/// Rows (., c) of a frame F: p x r.
+MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c);
+
+/// A frame of U. It is lower triangular if U is positive definite, otherwise C p x rank. Nothing if
+/// U is not positive semidefinite.
+std::optional<MatrixXd> frame_of(const MatrixXd& u);
+
+}  // namespace headway::theory
