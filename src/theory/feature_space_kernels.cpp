@@ -326,24 +326,6 @@ Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
 
 constexpr double kFewColumns = 0.9;  // of the examples: D^3 a step against P^3
 
-/// The forms in D = p N_0 dimensions for each output. `features`: whether features are held, too.
-void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost) {
-  const double d = s.columns();
-  const double lifted = d * s.c;
-  const double square = kNumber * lifted * lifted;
-  cost.construction_flops = s.n * d * d;
-  // The congruence is made output by output.
-  cost.evaluation_flops = lifted * lifted * lifted + 4.0 * lifted * lifted * s.p * s.c +
-                          (features ? 4.0 * s.features() : 0.0);
-  cost.hessian_flops = std::pow(s.order() * lifted, 2) + 4.0 * lifted * lifted * s.order();
-  cost.product_flops = 4.0 * lifted * lifted * s.order();
-  cost.kernel_bytes = kNumber * d * d;
-  cost.state_bytes = 2.0 * square;
-  cost.work_bytes = 2.0 * square;
-  cost.product_bytes = 3.0 * square;
-  cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
-}
-
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads) {
@@ -365,22 +347,6 @@ const KernelFormDescription& feature_space_form() {
          const KernelCost& /*cost*/) -> std::shared_ptr<const PathKernels> {
         return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths,
                                                      options.threads);
-      }};
-  return form;
-}
-
-const KernelFormDescription& gram_form() {
-  static const KernelFormDescription form = {
-      KernelForm::kGram,
-      "gram",
-      needs_temperature,
-      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
-      [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
-        count_feature_space(sizes, false, cost);
-      },
-      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
-         const KernelCost& /*cost*/) {
-        return make_gram_kernels(gram_matrices(features, labels), paths, options.threads);
       }};
   return form;
 }

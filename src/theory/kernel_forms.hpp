@@ -77,4 +77,8 @@ const KernelFormDescription& describe_kernels(KernelForm form);
 std::string needs_temperature(const KernelCounts& counts, const PathKernelOptions& options);
 std::string needs_one_output(const KernelCounts& counts);
 
+/// Of the forms in D = p N_0 dimensions for each output; `features` says whether they are held
+/// beside.
+void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost);
+
 }  // namespace headway::theory
