@@ -30,10 +30,10 @@ bool is_dataset_file(const std::string& file_path, const CheckedShare& checked =
 ///
 /// Inputs and supplied attention stay in the file: the returned splits hold sources that read
 /// blocks of examples on demand (thread-safe; a mutex serialises HDF5), so memory stays at labels,
-/// masks, head matrices and path features. Both are nevertheless read once here, in blocks, to
-/// check that every value is finite, that attention rows sum to one (1e-6, or 1e-4 where stored as
-/// float32), that no entry is negative and that masked columns are zero; rows of masked queries are
-/// ignored and served as zeros, and so are the inputs of masked tokens.
+/// masks, head matrices and path features. Both are nevertheless read once here, in blocks. Checked
+/// is that every value is finite, that attention rows sum to one (1e-6, or 1e-4 where stored as
+/// float32), that no entry is negative and that masked columns are zero. Rows of masked queries and
+/// inputs of masked tokens are ignored and served as zeros.
 ///
 /// `content_hash` is the SHA-256 of the whole file. The file must not change while the data set is
 /// in use. Errors: kMissingFile when missing or unreadable; kBadData on the first fault, naming

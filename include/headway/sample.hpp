@@ -26,10 +26,10 @@ struct SampleHooks {
   std::function<std::optional<SampleState>(std::size_t point, std::size_t chain)> load_chains;
 };
 
-/// `headway sample`: posterior draws at every sweep point by the exact chain (eq. 34) or in weight
-/// space (eq. 50), with convergence diagnostics; the theory is solved at the same points beside
-/// them, or taken from `known` as `align` does. Interruption is a value: the last point then holds
-/// the draws so far.
+/// `headway sample`: posterior draws at every sweep point by the exact chain (eq. 34; with learned
+/// attention eq. 73) or in weight space (eq. 50), with convergence diagnostics. The theory is
+/// solved at the same points, or taken from `known` as `align` does. After an interruption the last
+/// point holds the draws so far.
 SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                     const SampleHooks& hooks = {}, const SolveResult* known = nullptr,
                     const Shard& shard = {});

@@ -6,10 +6,10 @@
 
 namespace headway {
 
-/// The runs that a training study asks for: one for each combination of its sweep (the last axis
-/// fastest), or the study alone; a value that is a table is merged into the section that its key
-/// names. Each is checked: Error{kBadStudy} as read_sections() and check_study(), with the place of
-/// the swept value at fault; also for more than 1000 runs.
+/// The runs of a training study: one for each combination of its sweep (the last axis fastest), or
+/// the study alone. A swept value that is a table is merged into the section that its key names.
+/// Each run is checked: Error{kBadStudy} as read_sections() and check_study(), with the place of
+/// the swept value at fault. Error{kBadStudy} also for more than 1000 runs.
 std::vector<TrainRun> train_runs(const Study& study);
 
 }  // namespace headway

@@ -56,10 +56,10 @@ struct TransformerOptions {
   /// value network with a nonlinearity.
   std::string nonlinearity;
   Index layers = 2;
-  /// 0: one stream of all tokens. Otherwise an encoder of this many blocks reads the context, the
-  /// tokens that are not scored, and `layers` blocks of a decoder turn the scored tokens into
-  /// outputs: x += attention(norm x) among them, x += cross-attention(norm x, norm' memory) with
-  /// queries from them and keys and values from the encoder, x += feed_forward(norm x). Distances
+  /// 0: one stream of all tokens. Otherwise an encoder of this many blocks reads the context: the
+  /// tokens that are not scored. A decoder of `layers` blocks turns the scored tokens into outputs.
+  /// Its blocks do x += attention(norm x) among these tokens, x += cross-attention(norm x, norm'
+  /// memory) with keys and values from the encoder, and x += feed_forward(norm x). Distances
   /// are those of the whole sequence. Only for tasks that do not score every token.
   Index encoder_layers = 0;
   Index model_dim = 128;
@@ -73,9 +73,9 @@ struct TransformerOptions {
   Index experts = 8;
   Index active_experts = 2;
   /// Weight of a loss that keeps the experts of a kMixture equally busy (Fedus et al. 2022,
-  /// equation 4; there 0.01), added for every layer: E sum_e f_e p_e, f_e the share of the tokens'
-  /// choices that fall on expert e and p_e the mean over tokens of softmax(router) at e. It is 1
-  /// where all are busy alike; losses that are reported do not contain it.
+  /// equation 4; there 0.01), added for every layer: E sum_e f_e p_e. Here f_e is the share of the
+  /// tokens' choices that fall on expert e, and p_e the mean over tokens of softmax(router) at e.
+  /// The loss is 1 where all experts are equally busy. Reported losses do not contain it.
   double load_balancing = 0.0;
   Norm norm = Norm::kLayerNorm;
   Positions positions = Positions::kRelative;

@@ -19,10 +19,11 @@ class WeightNetwork;
 /// against:
 ///   V_0, V_l^h, a independent normals of variance s_0^2, s_l^2, s_a^2;   y | f ~ N(f, T).
 ///
-/// A position holds the weights over their prior deviations (unit normals a priori): Z_0 = V_0 /
-/// s_0, then Z_1^1, ..., Z_L^{H_L} with Z_l^h = V_l^h / s_l, then Z_a = a / s_a; each matrix column
-/// by column (V_0: N_1 x N_0, V_l^h: N_{l+1} x N_l, a: C x N_a), as model::draw_from_prior draws
-/// them. s_0 enters through the scaled path features X_pi = s_0 xi_pi / sqrt(N_0 p):
+/// A position holds the weights over their prior deviations, which are unit normals a priori. First
+/// come Z_0 = V_0 / s_0, then Z_1^1, ..., Z_L^{H_L} with Z_l^h = V_l^h / s_l, then Z_a = a / s_a.
+/// Matrices are V_0: N_1 x N_0, V_l^h: N_{l+1} x N_l, a: C x N_a. Each lies column by column, in
+/// the order of model::draw_from_prior. s_0 enters through the scaled path features X_pi = s_0
+/// xi_pi / sqrt(N_0 p):
 ///   f_c(x) = sum_pi V_{pi,c} Z_0 X_pi(x) / sqrt(N_1),    V = model::effective_weights, U_1 = V V^T
 ///   / N_1.
 /// Weights have sign and scale symmetries: of a posterior only f and the order parameters are

@@ -37,8 +37,8 @@ double r2_of(const VectorXd& s) {
   return deviations > 1e-12 * s(2) ? 1.0 - s(3) / deviations : numerics::kUndefined;
 }
 
-/// The class whose examples are most often at each of `asked`: argmax_c P(place | c), which is the
-/// best answer for balanced accuracy; kNoAnswer for a place that is not in `places`.
+/// The class that is likeliest to be at each place of `asked`: argmax_c P(place | c). This is the
+/// best answer for balanced accuracy. kNoAnswer for a place that is not in `places`.
 std::vector<int> likeliest_classes(const std::vector<int>& classes, const std::vector<int>& places,
                                    int count, const std::vector<int>& asked) {
   std::map<int, VectorXd> shares;  // of each place

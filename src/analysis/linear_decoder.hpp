@@ -44,8 +44,8 @@ struct LinearDecoder {
 /// (Error{kInternal} otherwise). Cost: n H^2 + H^3.
 LinearDecoder fit_ridge(const MatrixXd& codes, const MatrixXd& targets, double penalty);
 
-/// n / (C' n_c) for each of the C classes, C' of them with n_c > 0: with these weights every class
-/// that is there weighs the same. 0 for the others.
+/// n / (C' n_c) for each class with n_c > 0 examples, of which there are C'; 0 for the others. With
+/// these weights all classes that occur count equally.
 VectorXd balanced_class_weights(const std::vector<int>& classes, int count);
 
 /// The objective of logistic regression with C classes (src/training/README.md, eq. 22), for Ceres

@@ -23,9 +23,11 @@
 namespace headway {
 namespace {
 
+constexpr char kEnd = '\x03';  // of a whole message: one that was cut after a line lacks it
+
 [[maybe_unused]] constexpr rlim_t kExtraAddressSpace = rlim_t{16} << 30;
 
-/// The error's kind or 0, then the strings, each ended by a zero byte.
+/// The error's kind or 0, then the strings, each ended by a zero byte; then kEnd.
 std::string run_to_message(const std::function<std::vector<std::string>()>& work) {
   int kind = 0;
   std::vector<std::string> lines;
@@ -43,6 +45,7 @@ std::string run_to_message(const std::function<std::vector<std::string>()>& work
     std::replace(line.begin(), line.end(), '\0', '?');
     message += line + '\0';
   }
+  message += kEnd;
   return message;
 }
 
@@ -97,9 +100,10 @@ std::string read_until_end(int pipe_end) {
 }
 
 /// Reads what run_to_message() wrote. A message that was cut short counts as no answer.
-IsolatedOutcome decode(const std::string& message) {
+IsolatedOutcome decode(std::string message) {
   IsolatedOutcome outcome;
-  if (message.empty() || message.back() != '\0') return outcome;
+  if (message.empty() || message.back() != kEnd) return outcome;
+  message.pop_back();
   outcome.answered = true;
   for (std::size_t begin = 0; begin < message.size(); begin += outcome.lines.back().size() + 1) {
     outcome.lines.emplace_back(message.c_str() + begin);

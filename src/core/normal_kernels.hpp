@@ -7,8 +7,8 @@
 #include "headway/core/cpu.hpp"
 
 // The arithmetic under Rng: Philox blocks and the transform of their words into normals. Every
-// instruction set gives the same bits: the code uses only IEEE additions, products, divisions and
-// square roots in one order, and its file is compiled without contraction into fused operations.
+// instruction set gives the same bits. For that the code uses only IEEE additions, products,
+// divisions and square roots in one order, and its file is compiled without fused operations.
 namespace headway::detail {
 
 using PhiloxCounter = std::array<std::uint32_t, 4>;

@@ -9,8 +9,8 @@
 namespace headway {
 
 /// The indices 0 to count - 1, dealt in order to the threads that call work(). After a failure no
-/// larger index is begun, and every smaller one is still run: the failure that comes out does not
-/// depend on the number of threads.
+/// larger index is begun, but every smaller one is still run. So the exception that is rethrown
+/// does not depend on the number of threads.
 class SharedLoop {
  public:
   explicit SharedLoop(Index count) : failed_index_(count) {}

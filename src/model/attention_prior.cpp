@@ -148,7 +148,7 @@ VectorXd AttentionCoordinates::of_heads(const std::vector<LayerHeads>& given) co
     for (int h = 0; h < prior_.heads[l]; ++h) {
       const Index at = offset(l, h);
       if (at < 0) continue;
-      // The products of z with the tokens that give these logits.
+      // The matrix that the weights in z must give, so that logits come out as in `given`.
       const MatrixXd m = logit_matrix(given[l], static_cast<std::size_t>(h)) / logit_scale();
       if (prior_.form == AttentionPriorForm::kMatrix) {
         z.segment(at, m.size()) = m.reshaped();

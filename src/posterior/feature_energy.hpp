@@ -10,9 +10,9 @@ namespace headway::posterior {
 /// The energy as a function of the path features X and of a factor F of U_1 = F F^T,
 ///   E = logdet(K + T) + y^T (K + T)^{-1} y,   K = Y Y^T,
 ///   Y[(c, mu), (k, n)] = sum_pi F[(pi, c), k] X_pi[mu, n],
-/// So no kernels between paths are made: they would serve for one X only. Where Y has fewer columns
-/// D than rows P C, T + Y^T Y of D x D is used instead. That loses digits as |y|^2 / T grows, and
-/// is not done below kSmallestFeatureTemperature.
+/// No kernels between paths are made, because they would serve for one X only. Where Y has fewer
+/// columns D than rows P C, T + Y^T Y of D x D is used instead. That loses digits as |y|^2 / T
+/// grows, and is not done below kSmallestFeatureTemperature.
 class FeatureEnergy {
  public:
   static constexpr double kSmallestFeatureTemperature = 1e-6;

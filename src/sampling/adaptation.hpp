@@ -17,9 +17,9 @@ struct WarmupSchedule {
 };
 WarmupSchedule warmup_schedule(int warmup);
 
-/// The same for MetricKind::kInformation. An information matrix says something wherever it is
-/// taken, so there is no initial buffer: windows of 4, 8, 16, ... transitions from the first on,
-/// and at most 50 transitions (a quarter of a short warm-up) for the last step size.
+/// The same for MetricKind::kInformation. An information matrix is useful wherever it is taken, so
+/// there is no initial buffer. Windows have 4, 8, 16, ... transitions from the first on. At most 50
+/// transitions (a quarter of a short warm-up) are left for the last step size.
 struct InformationSchedule {
   std::vector<int> probes;       ///< the information is taken after transition t
   std::vector<int> window_ends;  ///< a window closes after transition t

@@ -17,7 +17,7 @@ namespace {
 constexpr Index kLargestCopySplit = 1'000'000;
 constexpr Index kMostCopyTokens = 1'000;  // W has 32 MB
 constexpr double kLargestCopyNumber = 1e6;
-constexpr double kOnes = 3.0;  // |x|^2 of a token before it is scaled
+constexpr double kOnes = 3.0;  // |x|^2 of a token before it is scaled: three entries of size 1
 
 /// One example before it is scaled.
 struct CopyExample {

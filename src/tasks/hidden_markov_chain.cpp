@@ -127,9 +127,8 @@ class HiddenMarkovExamples final : public ExampleSource {
     }
   }
 
-  // Token features: v_+ or v_-, and noise in its three parts. v_+ - v_- and v_+ + v_- are, up to
-  // scale, the difference and the sum of the two halves' indicators, so the in-plane part of a
-  // vector is its mean over each half.
+  // Token features: v_+ or v_-, and noise in its three parts. v_+ - v_- and v_+ + v_- are constant
+  // on each half of the features. So the in-plane part of a vector is its mean over each half.
   void make_token(bool plus, const Eigen::Ref<const VectorXd>& noise, double* token) const {
     const Index half = options_.features / 2;
     const double first_mean = noise.head(half).mean();

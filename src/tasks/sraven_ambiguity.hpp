@@ -22,8 +22,9 @@ enum class SravenExplanations {
 /// rule that the resulting feature obeys. So it has an answer for every position
 /// (src/tasks/README.md, "Symbolic Raven matrices").
 struct SravenAmbiguity {
-  /// The meaning of [S25]: some explanation answers every position wrongly (0.26 % of instances
-  /// under the published explanations, 0.20 % under the possible ones, K = 4, F = 8).
+  /// The meaning of [S25]: some explanation answers every position wrongly. At K = 4, F = 8 that
+  /// holds for 0.244 % of instances under the published explanations ([S25] has 0.26 % of 4096),
+  /// and for 0.215 % under the possible ones.
   bool every_feature_wrong = false;
   /// Some explanation answers at least one position wrongly (25.2 %, and 24.4 %). With possible
   /// explanations this says that the true answer is not the only possible one.

@@ -11,7 +11,11 @@ LinearSolution conjugate_gradients(const LinearSystem& system, const Tangent& b,
   Tangent direction = system.precondition(residual);
   double rz = inner_product(residual, direction);
   const double target = tolerance * tolerance * rz;
-  while (rz > target && result.products < most_products) {
+  while (rz > target) {
+    if (result.products == most_products) {
+      result.end = LinearEnd::kMostProducts;
+      break;
+    }
     if (observer.interrupted()) {
       result.end = LinearEnd::kInterrupted;
       return result;

@@ -16,16 +16,17 @@ struct LinearSystem {
   std::function<void(const Tangent&, const Tangent&, double)> seen;
 };
 
-enum class LinearEnd { kSolved, kNegativeCurvature, kInterrupted };
+enum class LinearEnd { kSolved, kMostProducts, kNegativeCurvature, kInterrupted };
 
 struct LinearSolution {
-  Tangent x;  ///< after negative curvature: the x before it, or else the first direction
+  Tangent x;  ///< after most products: the last. After negative curvature: the x before it, or else
+              ///< the first direction
   LinearEnd end = LinearEnd::kSolved;
   int products = 0;
 };
 
 /// Solves H x = b from x = 0, until |residual| <= tolerance |b| in the norm of the preconditioner,
-/// or for `most_products` products; `end` is kSolved then, too.
+/// or for `most_products` products.
 LinearSolution conjugate_gradients(const LinearSystem& system, const Tangent& b, double tolerance,
                                    int most_products, Observer& observer);
 

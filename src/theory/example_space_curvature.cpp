@@ -60,9 +60,9 @@ class ExampleSpaceCurvature final : public EnergyCurvature {
   MatrixXd frame_;
 };
 
-/// One output, through the whitened features W = L^{-1} X (F kron I), K + T = L L^T, with b =
-/// L^{-1} y: no factor is applied, and single precision keeps its digits whatever the condition of
-/// K + T.
+/// For one output, through the whitened features W = L^{-1} X (F kron I), with K + T = L L^T and
+/// b = L^{-1} y. No factor is applied, so single precision keeps its digits whatever the condition
+/// of K + T.
 ///   Q = sum_ab E_ab W_a W_b^T,   q = Q b;      M' = -Q + q b^T + b q^T
 ///   M'' = 2 Q^2 - 2 (s b^T + b s^T) - 2 q q^T,   s = Q q;      result_ab = <W_a, M W_b>
 template <class Scalar>

@@ -10,10 +10,11 @@ namespace {
 using numerics::multiply;
 using numerics::Transpose;
 
-/// With Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha of X~ = X (F kron I), and E for E kron I:
-///   Z' = -Z E Z,  v' = -Z E v;     Z'' = 2 Z E Z E Z,  v'' = -2 Z E v'
-/// and the results are the traces over features of Z' and Z'' less the outer products of v (eqs. 59
-/// and 60). Cost of apply() 4 D^2 p flops, p / D of an evaluation.
+/// Let X~ = X (F kron I), Z = X~^T (K + T)^{-1} X~ and v = X~^T alpha, and write E for E kron I.
+/// Then
+///   Z' = -Z E Z,  v' = -Z E v;     Z'' = 2 Z E Z E Z,  v'' = -2 Z E v'.
+/// The results are the traces over features of Z' and Z'' minus the derivatives of the outer
+/// products of v (eqs. 59 and 60). Cost of apply() 4 D^2 p flops, p / D of an evaluation.
 class FeatureSpaceCurvature final : public EnergyCurvature {
  public:
   FeatureSpaceCurvature(MatrixXd z, MatrixXd v) : z_(std::move(z)), v_(std::move(v)) {}

@@ -21,8 +21,8 @@ using numerics::Transpose;
 
 constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost too many digits
 
-/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64), in D = p N_0 < P dimensions a column
-/// of F, U = F F^T; with A = (F kron I)^T G (F kron I) (G_F there), G lifted to the outputs:
+/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns,
+/// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
 ///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
 ///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
 ///   digits, where F is square.
@@ -300,8 +300,8 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
 
 std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision /*precision*/) const {
-  // In the frame of U itself the whitened matrix is used. Going through projected_inverse() would
-  // multiply by F^{-1}, and then by F again.
+  // In the frame of U itself projected_inverse() would only multiply by F^{-1}, and then by F
+  // again.
   if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
       frame == frame_)
     return make_feature_space_curvature(whitened_, projected_dual_ * frame_);
@@ -326,24 +326,6 @@ Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
 
 constexpr double kFewColumns = 0.9;  // of the examples: D^3 a step against P^3
 
-/// The forms in D = p N_0 dimensions for each output. `features`: whether features are held, too.
-void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost) {
-  const double d = s.columns();
-  const double lifted = d * s.c;
-  const double square = kNumber * lifted * lifted;
-  cost.construction_flops = s.n * d * d;
-  // The congruence is made output by output.
-  cost.evaluation_flops = lifted * lifted * lifted + 4.0 * lifted * lifted * s.p * s.c +
-                          (features ? 4.0 * s.features() : 0.0);
-  cost.hessian_flops = std::pow(s.order() * lifted, 2) + 4.0 * lifted * lifted * s.order();
-  cost.product_flops = 4.0 * lifted * lifted * s.order();
-  cost.kernel_bytes = kNumber * d * d;
-  cost.state_bytes = 2.0 * square;
-  cost.work_bytes = 2.0 * square;
-  cost.product_bytes = 3.0 * square;
-  cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
-}
-
 }  // namespace
 
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads) {
@@ -365,22 +347,6 @@ const KernelFormDescription& feature_space_form() {
          const KernelCost& /*cost*/) -> std::shared_ptr<const PathKernels> {
         return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths,
                                                      options.threads);
-      }};
-  return form;
-}
-
-const KernelFormDescription& gram_form() {
-  static const KernelFormDescription form = {
-      KernelForm::kGram,
-      "gram",
-      needs_temperature,
-      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
-      [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
-        count_feature_space(sizes, false, cost);
-      },
-      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
-         const KernelCost& /*cost*/) {
-        return make_gram_kernels(gram_matrices(features, labels), paths, options.threads);
       }};
   return form;
 }

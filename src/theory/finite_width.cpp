@@ -187,6 +187,21 @@ OrderParameters probe_deviations(const ActionCurvature& at, const OrderParameter
   return deviation;
 }
 
+/// Why a linear system has no solution, for users.
+const char* reason_of(LinearEnd end) {
+  switch (end) {
+    case LinearEnd::kSolved:
+      return "";
+    case LinearEnd::kMostProducts:
+      return "its linear systems were not solved in 300 products";
+    case LinearEnd::kNegativeCurvature:
+      return "the Hessian at the saddle point is not positive definite";
+    case LinearEnd::kInterrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
 }  // namespace
 
 double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian) {
@@ -213,7 +228,7 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
   const OrderParameters& u = saddle.order_parameters;
   const std::optional<SpdFactor> factor = SpdFactor::factor(svec_hessian);
   if (!factor) {
-    result.reason = "the Hessian at the saddle point is not positive definite";
+    result.reason = reason_of(LinearEnd::kNegativeCurvature);
     return result;
   }
   const MatrixXd sigma = 2.0 * factor->inverse();
@@ -245,8 +260,9 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
   FiniteWidthCorrection result;
   const OrderParameters& u = saddle.order_parameters;
   if (!probes.positive || probes.interrupted || probes.draws.size() < kProbeGroups) {
-    result.reason = probes.positive ? "interrupted"
-                                    : "the Hessian at the saddle point is not positive definite";
+    result.reason = !probes.positive     ? reason_of(LinearEnd::kNegativeCurvature)
+                    : probes.interrupted ? reason_of(LinearEnd::kInterrupted)
+                                         : "fewer probes than groups of them";
     return result;
   }
   const LinearSystem system = {.apply = [&](const Tangent& e) { return at.hessian(e); },
@@ -261,9 +277,7 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
     LinearSolution solution =
         conjugate_gradients(system, force, kSolveTolerance, kMostSolveProducts, observer);
     if (solution.end != LinearEnd::kSolved) {
-      result.reason = solution.end == LinearEnd::kInterrupted
-                          ? "interrupted"
-                          : "the Hessian at the saddle point is not positive definite";
+      result.reason = reason_of(solution.end);
       return result;
     }
     for (MatrixXd& m : solution.x) m *= -2.0;

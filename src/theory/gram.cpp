@@ -10,6 +10,7 @@
 
 #include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
+#include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -131,6 +132,39 @@ GramRows rows_of_gram(const GramMatrices& data) {
 
 std::shared_ptr<const PathKernels> make_path_kernels(GramMatrices data, Index paths, int threads) {
   return make_gram_kernels(std::move(data), paths, threads);
+}
+
+void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost) {
+  const double d = s.columns();
+  const double lifted = d * s.c;
+  const double square = kNumber * lifted * lifted;
+  cost.construction_flops = s.n * d * d;
+  // The congruence is made output by output.
+  cost.evaluation_flops = lifted * lifted * lifted + 4.0 * lifted * lifted * s.p * s.c +
+                          (features ? 4.0 * s.features() : 0.0);
+  cost.hessian_flops = std::pow(s.order() * lifted, 2) + 4.0 * lifted * lifted * s.order();
+  cost.product_flops = 4.0 * lifted * lifted * s.order();
+  cost.kernel_bytes = kNumber * d * d;
+  cost.state_bytes = 2.0 * square;
+  cost.work_bytes = 2.0 * square;
+  cost.product_bytes = 3.0 * square;
+  cost.hessian_bytes = 2.0 * square + kNumber * s.information_numbers();
+}
+
+const KernelFormDescription& gram_form() {
+  static const KernelFormDescription form = {
+      KernelForm::kGram,
+      "gram",
+      needs_temperature,
+      [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
+      [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
+        count_feature_space(sizes, false, cost);
+      },
+      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+         const KernelCost& /*cost*/) {
+        return make_gram_kernels(gram_matrices(features, labels), paths, options.threads);
+      }};
+  return form;
 }
 
 }  // namespace headway::theory

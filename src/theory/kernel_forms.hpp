@@ -8,7 +8,7 @@
 
 #include "headway/path_kernels.hpp"
 
-/// Private to theory: what there is to know of a form of the kernels.
+/// Private to theory: the descriptions of the forms of the kernels.
 namespace headway::theory {
 
 inline constexpr double kNumber = 8.0;  // bytes
@@ -54,7 +54,7 @@ bool holds_compact(const KernelCounts& sizes, const PathKernelOptions& options);
 /// How strongly KernelForm::kAuto wants a form at some sizes.
 enum class Claim { kNone, kFallback, kGood, kBest };
 
-/// One form of the kernels. It stands in the source of the form.
+/// One form of the kernels. The source file of each form defines its own.
 struct KernelFormDescription {
   KernelForm form;
   std::string_view word;  ///< of solve.kernels
@@ -62,7 +62,7 @@ struct KernelFormDescription {
   std::string (*refusal)(const KernelCounts& sizes, const PathKernelOptions& options);
   /// Asked only where the form is possible.
   Claim (*claim)(const KernelCounts& sizes, const PathKernelOptions& options);
-  /// Fills what the form decides of a cost; `ranks` share the problem.
+  /// Fills in the flops and bytes of the form. `ranks`: number of ranks that share the problem.
   void (*count)(const KernelCounts& sizes, int ranks, KernelCost& cost);
   /// From scaled features; `cost` is that of count().
   std::shared_ptr<const PathKernels> (*make)(MatrixXd features, MatrixXd labels, Index paths,
@@ -76,5 +76,9 @@ const KernelFormDescription& describe_kernels(KernelForm form);
 /// Refusals that several forms share.
 std::string needs_temperature(const KernelCounts& counts, const PathKernelOptions& options);
 std::string needs_one_output(const KernelCounts& counts);
+
+/// Of the forms in D = p N_0 dimensions for each output; `features` says whether they are held
+/// beside.
+void count_feature_space(const KernelCounts& s, bool features, KernelCost& cost);
 
 }  // namespace headway::theory

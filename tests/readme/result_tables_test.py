@@ -203,6 +203,12 @@ class SentencesAboutNetworks(unittest.TestCase):
             self.assertLess(abs(sraven.accuracy(runs[name, 1]) - paper[name][0]), paper[name][1])
             self.assertLess(runs[name, 1]["train_loss"], min(runs["hyla", seed]["train_loss"] for seed in (1, 2)))
         self.assertLess(*(sraven.accuracy(runs[name], "test") for name in (("hyla", 2), ("softmax", 1))))
+        again = [(run["label"], run["seed"], run["evaluations"]) for result in of_kind("sraven-full-length", "evaluate")
+                 for run in result["runs"]]
+        self.assertEqual({(label, seed) for label, seed, _ in again}, set(runs))
+        for label, seed, evaluated in again:
+            for split in ("test", "held_out"):
+                self.assertEqual(evaluated[split]["accuracy"], runs[label, seed]["final"][split]["accuracy"])
         hyla, linear = ([100 * value for value in runs[name, 1]["curves"]["held_out"]["accuracy"]] for name in ("hyla", "linear"))
         steps = runs["hyla", 1]["curves"]["held_out"]["step"]
         before = [a - b for a, b, step in zip(hyla, linear, steps, strict=True) if 4e6 < 128 * step < 16.3e6]
@@ -241,6 +247,22 @@ class SentencesAboutNetworks(unittest.TestCase):
         for _, groups in codes.sraven() + codes.sraven("latents"):
             rule = groups["rule", codes.ALL_LAYERS]
             self.assertGreater(rule["held_out"] - rule["chance"], 20 * rule["standard_error"])
+        full, fifth = ({(run["variant"], run["seed"]): {name: groups[name, codes.ALL_LAYERS] for name in ("rule", "answer")}
+                        for run, groups in codes.sraven(length)} for length in ("full-length-latents", "latents"))
+        found = {name: {network: group[name]["held_out"] for network, group in full.items()} for name in ("rule", "answer")}
+        self.assertEqual(max(found["rule"], key=found["rule"].get), ("linear", 1))
+        self.assertLess(found["rule"]["hyla", 1], found["rule"]["softmax", 1])
+        self.assertLess(found["rule"]["softmax", 1], found["rule"]["hyla", 2])
+        self.assertEqual(set(sorted(found["answer"], key=found["answer"].get)[-2:]), {("hyla", 1), ("hyla", 2)})
+        softmax = full["softmax", 1]["answer"]
+        self.assertLess(softmax["held_out"] - softmax["untrained"], softmax["standard_error"])
+        for network, values in full.items():
+            self.assertGreater(values["rule"]["held_out"], fifth[network]["rule"]["held_out"])
+            self.assertEqual(values["answer"]["held_out"] > fifth[network]["answer"]["held_out"], network[0] == "hyla")
+        for run, groups in codes.sraven():
+            first = groups["rule", 1]
+            self.assertLess(first["held_out"] - first["chance"], first["standard_error"])
+            self.assertGreater(*codes.cosines(run, 3))
         third = [decoder["held_out"] for run in load("sraven-small-latents")[0]["runs"] if run["seed"] == 3
                  for decoder in run["all_layers"]["decoders"] if decoder["name"] == "rule"]
         self.assertLess(max(third) - min(third), 0.01)

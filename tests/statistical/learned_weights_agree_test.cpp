@@ -168,8 +168,8 @@ class Broken final : public sampling::TemperedTarget, public posterior::Posterio
       value = chain_.log_density(changed, gradient) - 0.5 * q.head(weights).squaredNorm();
       gradient.head(weights) = -q.head(weights);
     } else {
-      // The readout's coordinate, after the attention's, stands for its logarithm: leave out
-      // d B / d x.
+      // Leaves out the Jacobian d B / d x of the readout's coordinate, the first after the
+      // attention's.
       const double k = static_cast<double>(kWidth);
       value -= q[weights] / std::sqrt(2.0 * k);
       gradient[weights] -= 1.0 / std::sqrt(2.0 * k);
@@ -196,7 +196,7 @@ class Broken final : public sampling::TemperedTarget, public posterior::Posterio
 
 }  // namespace
 
-// Of a small problem: about 1,800 effective draws of each mean, and errors of a fortieth of its
+// A small problem. Each mean has about 1,800 effective draws, and an error of a fortieth of its
 // deviation.
 TEST_CASE("the posterior over order parameters is that over all weights") {
   for (const auto form :

@@ -1,7 +1,7 @@
 """What can be read off attention weights: of fuzzy logic, and of SRAVEN."""
 
 from recorded import average, load, shown
-from sraven import ORDER
+from sraven import ORDER, one_seed_apart
 
 ALL_LAYERS = 0
 
@@ -124,10 +124,6 @@ def sraven_claim(length="full-length-latents"):
             shown(max(max(rule["untrained"], rule["shuffled"]) for rule in rules), 2)]
 
 
-def sraven_fifth_claim():
-    return sraven_claim("latents")
-
-
 def alike_in_layer_2():
     """Of HYLA's seed 2 after a fifth: accuracy of rules, and the cosine of codes of one rule, that of two rules being the
     same."""
@@ -144,6 +140,8 @@ SENTENCES = [
     ("results/fuzzy-logic-codes.md", "F1 is {} to {}, chance {}.", terms_of_trained),
     ("results/sraven-codes.md", "a balanced accuracy of {} to {}. Before training, or with shuffled labels, it has at most {}.",
      sraven_claim),
+    ("results/sraven-codes.md", "After 4 million instances the range is {} to {}.", lambda: sraven_claim("latents")[:2]),
+    ("results/sraven-codes.md", "its seed 1 is ahead of seed 2 by {} points.", lambda: one_seed_apart("full-length", 1)),
     ("results/sraven-codes.md", "Chance is {} for rules, which the position of the feature tells in part, and {} for answers.",
      sraven_chances),
     ("results/sraven-codes.md", "Chance is {} for these rules and {} for these answers.", small_chances),

@@ -82,7 +82,7 @@ def _codes():
         ["Codes of fuzzy logic: F1 of terms", "a figure", f"{least} to {most}, chance {chance}",
          "terms readable, HYLA not ahead", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
         ["Codes of SRAVEN: accuracy of rules", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
-         "rules readable in every variant", _link("sraven-codes", "sraven-latents", "sraven-small-latents")]]
+         "HYLA not ahead on rules", _link("sraven-codes", "sraven-full-length-latents", "sraven-latents", "sraven-small-latents")]]
 
 
 VERDICT_OF_RANKING = "claim fails, intervals hold"

@@ -1,6 +1,6 @@
 """SRAVEN: made small, and at the settings of the paper, at full length and after a fifth of it."""
 
-from recorded import average, difference, final, grouped, mean_and_error, pair, published, runs_of, shown
+from recorded import average, difference, final, grouped, mean_and_error, of_kind, pair, published, runs_of, shown
 
 VARIANTS = ("softmax", "linear", "hyla")
 ORDER = ("softmax", "linear", "linear_rms_head", "hyla_linear_value", "hyla")
@@ -42,7 +42,7 @@ def small_gain():
 
 def reference(length="reference"):
     """{(attention, seed): run}, sorted by VARIANTS, of a fifth of the published length ("reference") or of all of it ("full-length")."""
-    runs = {(run["label"], run["seed"]): run for run in runs_of(f"sraven-{length}")}
+    runs = {(run["label"], run["seed"]): run for result in of_kind(f"sraven-{length}", "train") for run in result["runs"]}
     return dict(sorted(runs.items(), key=lambda one: (ORDER.index(one[0][0]), one[0][1])))
 
 

@@ -14,6 +14,7 @@
 #include "headway/network_predict_results.hpp"
 #include "headway/network_prune_results.hpp"
 #include "headway/predict_results.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/results/lookup.hpp"
 #include "headway/sample_results.hpp"

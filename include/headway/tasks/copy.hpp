@@ -26,10 +26,10 @@ struct CopyOptions {
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
 };
 
-/// Draws the data set, with one layer of one head that knows the answer: W takes pointers to
-/// positions. It is there to compare with, and to start from. Examples are drawn again by every
-/// read. Random streams (core/rng.hpp): (seed, kTrainExamples or kTestExamples, example), S
-/// uniforms for the values, then S pointers.
+/// Draws the data set, with one layer of one head that solves the task: its W matches pointers with
+/// positions. Learned attention is compared with this head, or starts from it. Examples are drawn
+/// again on every read. Random streams (core/rng.hpp): (seed, kTrainExamples or kTestExamples,
+/// example), S uniforms for the values, then S pointers.
 Dataset make_copy(const CopyOptions& options, std::uint64_t seed);
 
 }  // namespace headway::tasks

@@ -19,9 +19,9 @@ enum class FuzzyLogicInputs {
 };
 Words<FuzzyLogicInputs> words_of(FuzzyLogicInputs);
 
-/// train: tasks of known terms; validation: fresh examples of the same tasks; held_out: the other
-/// tasks of known terms, whose terms were all seen in training but not together; unknown_terms:
-/// tasks of terms that no training or held-out task has.
+/// train has tasks of known terms, and validation fresh examples of the same tasks. held_out has
+/// the other tasks of known terms: their terms were all seen in training, but not together.
+/// unknown_terms has tasks of terms that no training or held-out task has.
 enum class FuzzyLogicSplit { kTrain, kValidation, kHeldOut, kUnknownTerms };
 
 /// Fuzzy logic in context [S25, figure 2] (src/tasks/README.md, eq. 4). Defaults are the paper's.
@@ -84,8 +84,9 @@ struct FuzzyLogicBatch {
 };
 
 /// Draws examples. Any example of any split can be had at any time and on any thread: example i
-/// comes from its own stream, (seed, kTrainExamples, kValidationExamples, kHeldOutExamples or
-/// kUnknownTermExamples, i), in the order task, then inputs token by token, one 32-bit word each.
+/// comes from its own stream, (seed, purpose of the split, i), with kTrainExamples,
+/// kValidationExamples, kHeldOutExamples or kUnknownTermExamples. The task is drawn first, then
+/// inputs token by token, one 32-bit word each.
 /// Inputs are k 2^-24 with k uniform on {0, ..., 2^24 - 1}: uniform on [0, 1), and 1 - x has no
 /// rounding. Fixed inputs are drawn once, token by token, from (seed, kTaskParameters, 0). Cost of
 /// an example: S V words, and S K V operations.

@@ -33,10 +33,10 @@ enum class OneShotSplit { kTrain, kValidation, kTest, kOutOfDistribution };
 /// = 1 for blank paper and 0 for ink, is cut into 4 x 4 patches of 8 x 8 pixels. Patch b of image a
 /// (both row by row, from 0; the query is image 2) is token s = 16 a + b, and
 ///   x_s = LN(v) + position_scale p_s + label_scale e_{label of image a}
-/// where v[3 (8 r + c) + channel] = (x - 0.922) / 0.084 at row r and column c of the patch, the
-/// same in all three channels; LN(v) = (v - mean v) / sqrt(var v + 1e-5) over the 192 numbers,
-/// without parameters, so that blank patches are 0; p is one_shot_positions(); and e is
-/// one_shot_label_embedding(), for -1, +1 and the unknown label of the query.
+/// Here v[3 (8 r + c) + channel] = (x - 0.922) / 0.084 at row r and column c of the patch, the same
+/// in all three channels. LN(v) = (v - mean v) / sqrt(var v + 1e-5) over the 192 numbers has no
+/// parameters; blank patches become 0. p is one_shot_positions(). e is one_shot_label_embedding(),
+/// for -1, +1 and the unknown label of the query.
 struct OneShotImagesOptions {
   /// Shares of the characters (or alphabets); the rest is for training. The defaults are about
   /// those of the split that the reference takes for the full set: 1028, 172 and 423 of 1623
@@ -74,13 +74,13 @@ struct OneShotClasses {
 };
 
 /// Splits the characters (or alphabets) of `images` by shuffling them with the stream
-/// (options.seed, kSplits, 0): the first floor(test n) are test, the next floor(validation n)
-/// validation, the rest training; each list in the order of the set, rotations after all unturned
-/// ones, a turn at a time.
-/// Errors: kBadData when a class has fewer than the two drawings of a query and its support, or the
-/// set has too few classes for two in training and in each split with a share above 0; kBadStudy
-/// when only the shares leave one of these with fewer than two, or alphabets are asked for and the
-/// set has none.
+/// (options.seed, kSplits, 0). The first floor(test n) are for test, the next floor(validation n)
+/// for validation, the rest for training. Each list is in the order of the set; rotations follow
+/// all unturned classes, a turn at a time.
+/// Errors: kBadData when a class has fewer than two drawings, for a query and its support, or when
+/// the set has too few classes for two in training and in each split with a share above 0.
+/// kBadStudy when the shares alone leave one of these with fewer than two, or when alphabets are
+/// asked for and the set has none.
 OneShotClasses split_one_shot_classes(const ImageSet& images, const OneShotImagesOptions& options);
 
 /// The fixed sinusoidal positions p, [S, N_0]: with w_i = 10000^(-2 i / N_0),
@@ -174,12 +174,12 @@ struct OneShotDatasetOptions {
 Split one_shot_split(const std::shared_ptr<const OneShotImagesGenerator>& generator,
                      OneShotSplit split, Index first, Index count);
 
-/// A data set for the theory: examples of `train` (its training split) and of `test` (its
-/// options.test_split; the same generator or one of another set), with attention given by query and
-/// key matrices [G_l, N_0] of layers 1..L: logits = (Q x_s) . (K x_t) / sqrt(G_l). Examples are
-/// drawn again on every read: none is stored. Labels +-1, [P, 1]. Missing head names become "head
-/// <h>". Errors: kBadData naming layer, head and shape when the matrices do not fit or are not
-/// finite.
+/// A data set for the theory: examples of the training split of `train`, and of the split
+/// options.test_split of `test`, which may be the same generator or one of another set. Attention
+/// is given by query and key matrices [G_l, N_0] of layers 1..L: logits = (Q x_s) . (K x_t) /
+/// sqrt(G_l). Examples are drawn again on every read: none is stored. Labels +-1, [P, 1]. Missing
+/// head names become "head <h>". Errors: kBadData naming layer, head and shape when the matrices do
+/// not fit or are not finite.
 Dataset make_one_shot_dataset(const std::shared_ptr<const OneShotImagesGenerator>& train,
                               const std::shared_ptr<const OneShotImagesGenerator>& test,
                               std::vector<LayerHeads> heads, const OneShotDatasetOptions& options);

@@ -72,10 +72,10 @@ struct SravenInstance {
 };
 
 /// Draws an instance whose rule set is uniform on `rule_sets` (all of options.features rules).
-/// Order of draws: the set; feature by feature its symbols (distribute-three: the three symbols,
-/// then the orders; the others row by row: the first symbol, and the second of sum and difference);
-/// then, where permuted, the permutations of the three columns. So the same stream gives the same
-/// instance permuted and unpermuted. Cost: about 6 K draws.
+/// Order of draws: the set; feature by feature its symbols; then, where permuted, the permutations
+/// of the three columns. So the same stream gives the same instance permuted and unpermuted. Of
+/// distribute-three the three symbols are drawn, then the orders. Other rules are drawn row by row:
+/// the first symbol, and the second for sum and difference. Cost: about 6 K draws.
 void draw_sraven_instance(const SravenOptions& options, std::span<const SravenRuleSet> rule_sets,
                           Rng& rng, SravenInstance& out);
 

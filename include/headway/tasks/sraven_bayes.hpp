@@ -31,8 +31,8 @@ struct SravenPosterior {
 /// permutations. Features are independent given their rules, so
 ///   P(x, y) = sum_r P(r) (K!)^-3 sum_{q_1 q_2 q_3} prod_i P(feature i | r_i).
 /// Feature i is the grid made of column positions u = q_1^-1[i], v = q_2^-1[i], w = q_3^-1[i]. Sum
-/// over w in place of i: with the alignments s_1 = q_1^-1 q_3 and s_2 = q_2^-1 q_3, which run over
-/// all permutations for every q_3, and with rho[w] = r_{q_3[w]} the rule at position w,
+/// over w in place of i. Let s_1 = q_1^-1 q_3 and s_2 = q_2^-1 q_3 be the alignments, which run
+/// over all permutations for every q_3. Let rho[w] = r_{q_3[w]} be the rule at position w. Then
 ///   P(x, y) = (K!)^-3 sum_{s_1 s_2} sum_rho P(sort(rho)) m(rho) prod_w l[rho_w](s_1 w, s_2 w, w)
 /// where m(rho) is the number of q_3 that give the same rho: the product, over the 8 rules, of
 /// (number of times that the rule is in rho)!. l[rule](u, v, w) is the probability of the 3x3 grid:

@@ -19,8 +19,8 @@ enum class KernelForm {
 };
 Words<KernelForm> words_of(KernelForm);
 
-/// What a form is: its word, where it is possible, what it costs and how it is made. Stands in the
-/// source of the form.
+/// The description of a form: its word, where it is possible, what it costs and how it is made. The
+/// source file of the form defines it.
 struct KernelFormDescription;
 const KernelFormDescription& stored_form();
 const KernelFormDescription& streamed_form();

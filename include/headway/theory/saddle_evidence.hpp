@@ -11,12 +11,12 @@ namespace headway::theory {
 /// The saddle point's approximations of the evidence log p(y), in nats. posterior::bridge_evidence
 /// estimates it without approximation, from posterior draws.
 ///
-/// By eq. 43, p(y) = (2 pi)^{-P C / 2} E_prior[ exp(-energy(U_1) / 2) ], where the
-/// priors of U_a, U_L, ..., U_1 are Wisharts whose densities are exp(-entropy / 2) up to a constant
-/// factor with respect to the invariant measures dU_l / det U_l^{(d_l + 1) / 2}, d_l = C p_l.
-/// Laplace's method (eqs. 44 to 46) is applied about the minimum of S = energy + entropy, and about
-/// the minimum of the entropy alone, whose integral normalises the priors. So T -> infinity gives
-/// the evidence of pure noise exactly. The ratio of the two is
+/// By eq. 43, p(y) = (2 pi)^{-P C / 2} E_prior[ exp(-energy(U_1) / 2) ]. The priors of U_a, U_L,
+/// ..., U_1 are Wisharts. Up to a constant factor their densities are exp(-entropy / 2) with
+/// respect to the invariant measures dU_l / det U_l^{(d_l + 1) / 2}, d_l = C p_l. Laplace's method
+/// (eqs. 44 to 46) is applied about the minimum of S = energy + entropy, and about the minimum of
+/// the entropy alone, whose integral normalises the priors. So T -> infinity gives the evidence of
+/// pure noise exactly. The ratio of the two is
 ///   log p(y) ~ -1/2 { P C log 2 pi + S* - S_0 + D* + logdet S''* - sum_l n_l log N_l },
 ///   S_0 = sum_{l <= L+1} N_l d_l (1 - log s_l^2),   D = sum_{l <= L+1} (d_l + 1) logdet U_l,
 ///   n_l = d_l (d_l + 1) / 2 the number of unknowns in U_l,

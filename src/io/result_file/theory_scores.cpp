@@ -57,6 +57,7 @@ TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::s
       (!point.without_theory.empty() && point.without_theory.size() != point.names.size())) {
     bad_data("points/<i>/pruning: its arrays differ in length");
   }
+  if (point.widths.empty()) bad_data("points/<i>/widths: is empty");
   for (double& x : point.error_without) x -= point.error;
   if (std::equal(point.widths.begin() + 1, point.widths.end(), point.widths.begin())) {
     point.widths.resize(1);

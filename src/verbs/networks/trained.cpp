@@ -110,6 +110,10 @@ std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
     const auto plan = std::find_if(runs.begin(), runs.end(), [&](const TrainRun& one) {
       return one.settings == run.settings;
     });
+    if (plan == runs.end()) {
+      throw Error(ErrorKind::kBadData,
+                  fmt::format("run \"{}\" of the result is none of its study's", run.label));
+    }
     const bool best = weights == KeptWeights::kBest;
     TrainedNetwork& network = out.emplace_back();
     network.study = plan->study;

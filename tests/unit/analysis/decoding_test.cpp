@@ -99,8 +99,8 @@ TEST_CASE("chance is the best score of answers without the codes") {
   options.metric = DecoderMetric::kBalancedAccuracy;
   options.class_count = 5;
   CHECK(analysis::chance_of(data, data, options) == 1.0 / 3.0);
-  // Class 0 is always at place 7 and class 2 at place 1, class 3 at either: by their places two
-  // of three are right, and nothing is known of a place that training does not have.
+  // Class 0 is always at place 7, class 2 at place 1, and class 3 at either. So places give two of
+  // three classes right. Nothing is known of a place that training does not have.
   data.places = {7, 7, 1, 1, 7, 7, 1, 1};
   CHECK_THAT(analysis::chance_of(data, data, options), WithinRel(2.0 / 3.0, 1e-15));
   DecodingData elsewhere = data;
@@ -253,8 +253,8 @@ TEST_CASE("fits that do not converge are reported, but not those of penalties th
 }
 
 TEST_CASE("codes that tell tasks apart, but not labels, are not decoded") {
-  // Every task has a point of its own, and labels are drawn by task: within training tasks a
-  // decoder of many dims reads the label off the task; on other tasks there is nothing to read.
+  // Every task has a point of its own, and each task draws its label. Within training tasks a
+  // decoder of many dims can tell the task, and so the label. On other tasks it cannot.
   const auto data = [](Index tasks, Index first) {
     DecodingData out;
     out.codes.resize(tasks * 20, 30);

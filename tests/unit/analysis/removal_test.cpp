@@ -184,8 +184,8 @@ TEST_CASE("scores normalised by layer, weight norms and path norms agree with th
 }
 
 TEST_CASE("greedy order removes what is missed least, by accuracy and then by squared error") {
-  // Heads [4, 1]: head 0 carries the labels, head 1 a little more of them, head 2 hurts, head 3 is
-  // noise that flips nothing: without 1 or 3 the accuracy is the same, the error is not.
+  // Heads [4, 1]. Head 0 carries the labels, head 1 adds a little to them, head 2 hurts, and head 3
+  // is noise that flips no sign. Without head 1 or 3 the accuracy is the same, but not the error.
   PathOutputs paths{{4, 1}, 1, MatrixXd(4, 4)};
   const MatrixXd labels = (MatrixXd(4, 1) << 1, 1, -1, -1).finished();
   paths.values.col(0) = labels;

@@ -1,4 +1,4 @@
-// Work that ranks share: every unit once, whatever fails.
+// Work that ranks share: every unit is computed once, whatever fails.
 #include "headway/core/deal.hpp"
 
 #include <algorithm>
@@ -127,7 +127,7 @@ TEST_CASE("After an interruption what was finished is there, and nothing begins 
   }
 }
 
-TEST_CASE("Ranks agree on a step: the fault of one is that of all, once") {
+TEST_CASE("A fault of one rank in a step that all take is thrown once, on the first") {
   for (const int faulty : {-1, 0, 2}) {
     std::atomic<int> going_on{0};
     const auto body = [&](Ranks& ranks) {

@@ -80,7 +80,7 @@ TEST_CASE("members out of their range are refused with key, value and what is al
   CHECK(std::string(fault(paint).what()) == "paint.layers = 4 entries: must be 1 to 3 integers");
 }
 
-TEST_CASE("an option that only some have is written by these, and at its default by the others") {
+TEST_CASE("an option that only some owners have is not written by the others at its default") {
   const Option<Paint>& gloss = Paint::table().options.back();
   Paint paint;
   CHECK(gloss.write(paint) == "1.0");

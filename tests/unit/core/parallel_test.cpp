@@ -29,7 +29,7 @@ TEST_CASE("Every index runs once, on any number of threads") {
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("Threads that can be started are told once, and where they cannot, work goes on") {
+TEST_CASE("Where no further thread can be started, work goes on in the calling thread") {
   CHECK(headway::startable_threads(0) == 1);
   CHECK(headway::startable_threads(3) == 3);
   CHECK(headway::wanted_threads(1000) == 1000);

@@ -1,4 +1,4 @@
-// Sums in a fixed tree: the same bits however the leaves are dealt.
+// Sums in a fixed tree have the same bits, however the leaves are dealt.
 #include "headway/core/tree_sum.hpp"
 
 #include <cmath>
@@ -37,7 +37,7 @@ std::vector<double> recursive(std::size_t begin, std::size_t width, std::size_t 
 
 }  // namespace
 
-TEST_CASE("A sum in a tree has one order, whoever adds what") {
+TEST_CASE("A sum in a tree has the same bits, however its leaves are dealt") {
   for (const std::size_t leaves : {1, 2, 3, 7, 20, 64, 100}) {
     const std::vector<double> wanted = recursive(0, 128, leaves);
     CHECK(tree_of(0, leaves).total() == wanted);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace headway;
 
-TEST_CASE("what killed processes left beside a file goes when one is written there") {
+TEST_CASE("writing a file removes temporary files that killed processes left beside it") {
   using std::filesystem::exists;
   const testing::ScratchDirectory directory;
   const std::string orphan = directory.file(".headway-1-0.tmp"),

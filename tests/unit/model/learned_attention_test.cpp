@@ -75,7 +75,7 @@ TEST_CASE("a data set's heads have weights with the same logits") {
     CHECK((features_at(*data.attention, found) - features_at(*data.attention, z))
               .cwiseAbs()
               .maxCoeff() < 1e-12);
-    // Of one matrix they are the only ones; Q and K have the smallest norm.
+    // For one matrix W the weights are unique. Of all Q and K, these have the smallest norm.
     CHECK(found.norm() < z.norm() * (1.0 + 1e-14));
     std::vector<LayerHeads> fewer = as_given(problem, data, z);
     fewer.pop_back();

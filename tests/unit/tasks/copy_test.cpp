@@ -64,7 +64,7 @@ TEST_CASE("The label is the value where the last token points") {
   }
 }
 
-TEST_CASE("Its head gives the token pointed at the logit beta, and the others none") {
+TEST_CASE("The head of the copy task gives logit beta to the token pointed at, 0 to the others") {
   CopyOptions options = small_task();
   options.norm = 0.3;
   options.beta = 7.0;
