@@ -4,6 +4,7 @@ import codes
 import fuzzy_logic
 import hidden_markov
 import one_shot
+import posteriors
 import pretrained
 import ranking
 import removal
@@ -105,6 +106,12 @@ def _heads():
          "theory finds it, mostly", _link("known-head", "pretrained-heads")]]
 
 
+def _posteriors():
+    _, means, largest = posteriors.claim()
+    return ["Exact draws for people who write samplers: against NUTS", "-", f"{means} means, at most {largest} errors apart",
+            "the two samplers agree", _link("reference-posteriors", "reference-posteriors")]
+
+
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
             "runs end to end", _link("text", "text-small", "text-bpe-small")]
@@ -112,7 +119,7 @@ def _text():
 
 def table():
     return [["experiment", "published", "ours", "verdict", ""], _hidden_markov(), *_one_shot(), *_fuzzy_logic(), *_sraven(),
-            *_codes(), *_heads(), _text()]
+            *_codes(), *_heads(), _posteriors(), _text()]
 
 
 def variants_table():
