@@ -15,6 +15,9 @@ from notebooks import NotebookTest, computes
 class Notebook(NotebookTest):
     name = "head_ranking.ipynb"
 
+    def test_stored_outputs(self):
+        self.check_stored_outputs(pictures=0)
+
     def test_runs_on_a_drawn_network_and_goes_on(self):
         if not computes() or not all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
             self.skipTest("needs PyTorch, transformers and the extension module")

@@ -4,6 +4,7 @@ import numpy as np
 
 import fuzzy_logic
 import hidden_markov
+import learned
 import sraven
 import texts
 from recorded import mean_and_error, published, runs_of
@@ -194,6 +195,30 @@ def _of(*names):
 
 
 _PAPERS = ("studies/published.json",)
+def learned_attention():
+    figure = style.new_figure(9.0, 2.9)
+    *panels, energy = figure.subplots(1, 3)
+    colours = dict(zip(learned.STARTS, (style.OVERLAY[1], style.OVERLAY[0])))
+    for axes, kind in zip(panels, learned.KINDS):
+        for start, words in learned.STARTS.items():
+            runs = learned.branch(kind, start)
+            means = [mean_and_error([run["overlap"] for run in runs[count]]) for count in sorted(runs)]
+            axes.errorbar(sorted(runs), [mean for mean, _ in means], yerr=[error for _, error in means], fmt="o-",
+                          markersize=3.5, capsize=2.5, color=colours[start], label=f"from {words}")
+        titled(axes, f"{kind}: overlap with the answer", "training examples P")
+        axes.set_ylim(0, 1)
+        axes.legend(loc="lower right")
+    for kind, colour in zip(learned.KINDS, (style.OVERLAY[2], style.OVERLAY[3])):
+        counts = sorted(learned.branch(kind, "none"))
+        gaps = [learned.gaps(kind, count) for count in counts]
+        energy.plot(counts, [np.median(gap) for gap in gaps], "s-", color=colour, markersize=3.5, label=kind)
+    titled(energy, "action above the other branch, S / P", "training examples P", "median over seeds")
+    energy.legend(loc="upper right")
+    for axes in (*panels, energy):
+        axes.set_xscale("log")
+    return figure
+
+
 FIGURES = {
     "fuzzy-logic": (reference, _of("fuzzy-logic-reference") + _PAPERS),
     "fuzzy-logic-scaling": (scaling, _of("fuzzy-logic-scaling")),
@@ -202,5 +227,6 @@ FIGURES = {
     "sraven": (sraven_reference, _of("sraven-full-length", "sraven-reference") + _PAPERS),
     "sraven-small": (sraven_small, _of("sraven-small")),
     "hidden-markov": (hidden_markov_chains, _of("reproduce") + _PAPERS),
+    "learned-attention": (learned_attention, _of("learned-attention")),
     "text": (language_models, _of("text-small", "text-bpe-small")),
 }

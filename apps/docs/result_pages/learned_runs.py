@@ -20,7 +20,8 @@ from recorded import ROOT, RESULTS
 from headway import summary
 
 EXAMPLES = (10, 30, 50, 80, 120, 160, 200, 300, 500, 1000)
-SAMPLED = (30, 80, 120, 200)
+SAMPLED = (("softmax", 30), ("linear", 30), ("softmax", 120))
+FEW_EXAMPLES = (30, 100)
 SEEDS = range(1, 6)
 COPY = {"softmax": "copy-task", "linear": "copy-task-linear"}
 SAMPLING = {"sample.replicas": 1, "sample.chains": 2, "sample.warmup": 300, "sample.draws": 300, "sample.predictor_draws": 100,
@@ -36,18 +37,16 @@ def jobs():
                 for start in ("none", "given"):
                     found.append((f"copy-{kind}-{start}-{count}-{seed}", "solve", study,
                                   {"task.train_examples": count, "solve.attention_start": start}, seed))
-    for count in SAMPLED:
-        for kind, study in COPY.items():
-            for start in ("none", "given"):
-                found.append((f"sample-{kind}-{start}-{count}-1", "sample", study,
-                              {"task.train_examples": count, "sample.attention_start": start, **SAMPLING}, 1))
-    for count, seeds in ((100, (1, 2)), (30, (1, 2)), (300, (1,))):
-        for seed in seeds:
-            found.append((f"hmm-fixed-{count}-{seed}", "solve", "hmm-good-path-only",
-                          {"task.train_examples": count, "model.widths": "[10]"}, seed))
-            for start in ("none", "given"):
-                found.append((f"hmm-{start}-{count}-{seed}", "solve", "hmm-learned-head",
-                              {"task.train_examples": count, "solve.attention_start": start}, seed))
+    for count in FEW_EXAMPLES:
+        found.append((f"hmm-fixed-{count}-1", "solve", "hmm-good-path-only",
+                      {"task.train_examples": count, "model.widths": "[10]"}, 1))
+        for start in ("none", "given"):
+            found.append((f"hmm-{start}-{count}-1", "solve", "hmm-learned-head",
+                          {"task.train_examples": count, "solve.attention_start": start}, 1))
+    for kind, count in SAMPLED:
+        for start in ("none", "given"):
+            found.append((f"sample-{kind}-{start}-{count}-1", "sample", COPY[kind],
+                          {"task.train_examples": count, "sample.attention_start": start, **SAMPLING}, 1))
     return found
 
 

@@ -3,6 +3,7 @@
 import codes
 import fuzzy_logic
 import hidden_markov
+import learned
 import one_shot
 import posteriors
 import pretrained
@@ -119,7 +120,7 @@ def _text():
 
 def table():
     return [["experiment", "published", "ours", "verdict", ""], _hidden_markov(), *_one_shot(), *_fuzzy_logic(), *_sraven(),
-            *_codes(), *_heads(), _posteriors(), _text()]
+            *_codes(), *_heads(), learned.row(), _posteriors(), _text()]
 
 
 def variants_table():

@@ -11,6 +11,7 @@ from recorded import ROOT
 import codes
 import fuzzy_logic
 import hidden_markov
+import learned
 import one_shot
 import overview
 import posteriors
@@ -20,7 +21,8 @@ import removal
 import sraven
 import texts
 
-PARTS = (overview, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, ranking, texts)
+PARTS = (overview, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, ranking, learned,
+         texts)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 

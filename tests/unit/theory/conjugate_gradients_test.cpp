@@ -5,7 +5,9 @@
 #include "catch.hpp"
 #include "headway/observer.hpp"
 
-namespace headway::theory {
+using namespace headway;
+using namespace headway::theory;
+
 namespace {
 
 /// H = diag(d) without a preconditioner.
@@ -38,4 +40,3 @@ TEST_CASE("conjugate gradients say why they ended") {
 }
 
 }  // namespace
-}  // namespace headway::theory

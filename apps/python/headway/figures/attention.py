@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, main_temperature, points_at
@@ -123,6 +124,9 @@ def draw_examples(results: Sequence[Result], options: PlotOptions) -> Figure:
         panels[1].set_ylabel(r"$S\,/\,(P\,\mathrm{max}\,N)$")
     for axes in panels:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlabel("training examples P")
         style.light_grid(axes)
     style.legend_outside(panels[-1], *panels[0].get_legend_handles_labels())
