@@ -1,6 +1,6 @@
 """Reference posteriors of small attention networks, in the form of posteriordb: data, Stan programs, exact draws.
 
-    python3 apps/posteriors -o DIR                  all six, in a few minutes
+    python3 apps/posteriors -o DIR                  all six, in ten minutes
     python3 apps/posteriors -o DIR --only NAME ...  some; `--list` names them
 
 The folder is read by the packages `posteriordb` for Python and R. apps/posteriors/check_with_numpyro.py and
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import problems
 
-DRAWS, WARMUP, THIN, CHAINS = 1000, 1000, 5, 10
+CHAINS = 10
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,9 +26,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the database; files in it are replaced")
     found.add_argument("--only", nargs="+", metavar="NAME", help="these posteriors")
     found.add_argument("--list", action="store_true", help="print the names")
-    found.add_argument("--draws", type=int, default=DRAWS, help=f"of each of {CHAINS} chains (default {DRAWS})")
-    found.add_argument("--warmup", type=int, default=WARMUP, help=f"default {WARMUP}")
-    found.add_argument("--thin", type=int, default=THIN, help=f"transitions for a draw (default {THIN})")
+    found.add_argument("--draws", type=int, help=f"of each of {CHAINS} chains (default 1000, of learned attention 200)")
+    found.add_argument("--warmup", type=int, help="transitions before the draws (default 1000, 300)")
+    found.add_argument("--thin", type=int, help="transitions for a draw (default 5, 1)")
     found.add_argument("--seed", type=int, default=1)
     return found
 
@@ -46,7 +46,8 @@ def main() -> int:
             "command": shlex.join(["python3", "apps/posteriors", *sys.argv[1:]])}
     for problem in problems.by_name(options.only):
         data = problems.stan_data(problem)
-        reference = exact.sample(problem, data, CHAINS, options.draws, options.warmup, options.thin, options.seed)
+        reference = exact.sample(problem, data, chains=CHAINS, seed=options.seed, draws=options.draws or problem.draws,
+                                 warmup=options.warmup or problem.warmup, thin=options.thin or problem.thin)
         found = database.write(options.output, problem, data, reference, made)
         worst = max(one["r_hat"] for one in found.values())
         least = min(one["bulk"] for one in found.values())

@@ -13,7 +13,7 @@ import numpy as np
 
 import comparing
 
-CHAINS, WARMUP, DRAWS = 4, 2000, 4000
+CHAINS, WARMUP, DRAWS = 4, 1000, 2000
 
 
 def model(data):

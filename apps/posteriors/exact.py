@@ -25,9 +25,11 @@ class Reference:
     made: dict  # commit, compiler, machine, ... of the computation
 
 
-def sample(problem: Problem, data: dict, chains: int, draws: int, warmup: int, thin: int, seed: int) -> Reference:
-    """Exact up to Monte Carlo error: of `headway.sample`, with f drawn from its normal law given U (and W)."""
-    settings = {"chains": chains, "draws": draws, "warmup": warmup, "thin": thin, "seed": seed, "target_accept": TARGET_ACCEPT}
+def sample(problem: Problem, data: dict, **settings: int) -> Reference:
+    """Exact up to Monte Carlo error: of `headway.sample` with `settings` (chains, draws, warmup, thin, seed), and f from its
+    normal law given U (and W)."""
+    settings["target_accept"] = TARGET_ACCEPT
+    chains, draws = settings["chains"], settings["draws"]
     labels, temperature = np.array(data["y"]), problem.temperature
     source = {"inputs": np.array(data["x"]), "readout": "last_token", "keep_weights": True, "attention_prior": {
         "heads": [1], "form": "matrix", "variance": ATTENTION_VARIANCE}} if problem.heads is None else {
@@ -48,7 +50,7 @@ def sample(problem: Problem, data: dict, chains: int, draws: int, warmup: int, t
         quantities["attention_test"] = looks["x_test"].reshape(chains, draws, *looks["x_test"].shape[1:])
     else:
         features, test = (np.array(data[name])[None] for name in ("xi", "xi_test"))
-    f = draws_of_f(u, features, test, labels, temperature, np.random.default_rng(seed))
+    f = draws_of_f(u, features, test, labels, temperature, np.random.default_rng(settings["seed"]))
     quantities["f_test"] = f.reshape(chains, draws, -1)
     return Reference(quantities, settings, point.log_evidence, point.log_evidence_error, point.divergences, point.ebfmi_min,
                      {name: value for name, value in result.provenance.items() if name != "study_toml"})

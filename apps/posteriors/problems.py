@@ -23,6 +23,9 @@ class Problem:
     examples: int
     heads: tuple[tuple[str, ...], ...] | None
     about: str
+    draws: int = 1000  # of each chain
+    warmup: int = 1000
+    thin: int = 5
 
     @property
     def name(self) -> str:
@@ -35,6 +38,17 @@ class Problem:
     @property
     def paths(self) -> int:
         return int(np.prod(self.sizes))
+
+    @property
+    def numbers(self) -> int:
+        """N_0."""
+        return 2 + TOKENS if self.heads is None else FEATURES
+
+    @property
+    def weights(self) -> int:
+        """Parameters of the Stan program."""
+        values = self.width * (self.numbers + self.width * sum(self.sizes) + 1)
+        return values + self.numbers ** 2 if self.heads is None else values
 
 
 PROBLEMS = (
@@ -49,7 +63,7 @@ PROBLEMS = (
     Problem("attention_two_by_two_narrow", "attention_two_layers", 2, 0.1, 20, (("previous", "uniform"), ("same", "uniform")),
             "The same with two units: products of narrow matrices, singular order parameters."),
     Problem("attention_learned", "attention_learned", 4, 0.1, 30, None,
-            "One head that learns where to look. Two numbers and a position make a token."),
+            "One head that learns where to look. Two numbers and a position make a token.", 200, 300, 1),
 )
 
 

@@ -5,6 +5,7 @@
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 from headway.summary import write_summaries
@@ -20,7 +21,9 @@ def entry(folder: Path, problem: problems.Problem) -> dict:
               if problem.name in json.loads(path.read_text())}
     means = comparing.reference_means(folder, problem.name)
     evidence, error = info["comments"].split(" is ")[-1].rstrip(".").split(" +- ")
-    return {"kind": "sample", "made": info["versions"], "name": problem.name, "about": problem.about, "width": problem.width,
+    made = info["versions"]
+    made["command"] = re.sub(r"(?<!\S)/\S*/(\S)", r"\1", made["command"])  # of absolute paths the last part
+    return {"kind": "sample", "made": made, "name": problem.name, "about": problem.about, "width": problem.width,
             "temperature": problem.temperature, "heads": problem.sizes, "learned": problem.heads is None,
             "draws": found["ndraws"], "r_hat": max(found["r_hat"]), "effective_draws": min(found["effective_sample_size_bulk"]),
             "divergences": found["divergent_transitions"], "log_evidence": float(evidence), "log_evidence_error": float(error),
@@ -34,7 +37,8 @@ def main():
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.json")
     parser.add_argument("--force", action="store_true", help="replace a file that exists")
     options = parser.parse_args()
-    print(write_summaries([entry(options.folder, problem) for problem in problems.PROBLEMS], options.output, options.force))
+    made = [problem for problem in problems.PROBLEMS if (options.folder / "posteriors" / f"{problem.name}.json").exists()]
+    print(write_summaries([entry(options.folder, problem) for problem in made], options.output, options.force))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import hidden_markov  # noqa: E402
 import learned  # noqa: E402
 import one_shot  # noqa: E402
 import pages  # noqa: E402
+import posteriors  # noqa: E402
 import pretrained  # noqa: E402
 import removal  # noqa: E402
 import sraven  # noqa: E402
@@ -335,6 +336,20 @@ class SentencesAboutHeads(unittest.TestCase):
         sampled, error = hidden_markov.ours("published data: posterior", "points[widths=10].U_1_mean[0][0]")
         self.assertEqual(round(saddle / sampled, 1), 0.9)
         self.assertLess(abs(corrected - sampled), 4 * error)
+
+
+class ReferencePosteriors(unittest.TestCase):
+    def test_samplers_agree(self):
+        found = load("reference-posteriors")
+        self.assertGreaterEqual(len(found), 5)
+        self.assertGreaterEqual(len(posteriors.checks("numpyro")), 3)
+        for check in posteriors.checks("numpyro") + posteriors.checks("pystan"):
+            self.assertLess(check["largest"], 3)
+            self.assertLess(check["r_hat"], 1.05)
+        self.assertEqual(sorted(one["divergences"] for one in found), [0] * (len(found) - 1) + [1])
+        for one in found:
+            self.assertEqual(len(one["names"]), len(one["mean"]), one["name"])
+            self.assertGreater(min(one["error"]), 0)
 
 
 class WhatMadeThem(unittest.TestCase):

@@ -5,6 +5,7 @@ import fuzzy_logic
 import hidden_markov
 import learned
 import one_shot
+import posteriors
 import pretrained
 import ranking
 import removal
@@ -106,6 +107,12 @@ def _heads():
          "theory finds it, mostly", _link("known-head", "pretrained-heads")]]
 
 
+def _posteriors():
+    _, means, largest = posteriors.claim()
+    return ["Exact draws for people who write samplers: against NUTS", "-", f"{means} means, at most {largest} errors apart",
+            "the two samplers agree", _link("reference-posteriors", "reference-posteriors")]
+
+
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
             "runs end to end", _link("text", "text-small", "text-bpe-small")]
@@ -113,7 +120,7 @@ def _text():
 
 def table():
     return [["experiment", "published", "ours", "verdict", ""], _hidden_markov(), *_one_shot(), *_fuzzy_logic(), *_sraven(),
-            *_codes(), *_heads(), learned.row(), _text()]
+            *_codes(), *_heads(), learned.row(), _posteriors(), _text()]
 
 
 def variants_table():

@@ -14,13 +14,15 @@ import hidden_markov
 import learned
 import one_shot
 import overview
+import posteriors
 import pretrained
 import ranking
 import removal
 import sraven
 import texts
 
-PARTS = (overview, hidden_markov, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, ranking, learned, texts)
+PARTS = (overview, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, ranking, learned,
+         texts)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 
