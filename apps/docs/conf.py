@@ -50,7 +50,7 @@ PARTS = (
     ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "Files <src/io/README>")),
     ("Python", ("Using it <apps/python/README>", "Every function <reference/python>", "Gallery of figures <gallery>")),
     ("Theory", ("From weights to U <src/theory/README>", "Training <src/training/README>")),
-    ("Results", ("All experiments <data/results/README>",)),
+    ("Results", ("All experiments <data/results/README>", "Reference posteriors <apps/posteriors/README>")),
     ("Words", ("Glossary <apps/docs/glossary>",)),
     ("Developers", ("The library <src/README>", "C++ reference <reference/cpp>", "Speed <apps/benchmarks/README>",
                     "CONTRIBUTING", "CHANGELOG")),

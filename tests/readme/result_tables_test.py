@@ -341,8 +341,9 @@ class SentencesAboutHeads(unittest.TestCase):
 class ReferencePosteriors(unittest.TestCase):
     def test_samplers_agree(self):
         found = load("reference-posteriors")
-        self.assertGreaterEqual(len(found), 5)
-        self.assertGreaterEqual(len(posteriors.checks("numpyro")), 3)
+        self.assertEqual(len(found), 6)
+        self.assertEqual([one["draws"] for one in found], [10000] * 5 + [2000])
+        self.assertEqual([one["name"] for one in found if not one["checks"]], ["attention_learned-attention_learned"])
         for check in posteriors.checks("numpyro") + posteriors.checks("pystan"):
             self.assertLess(check["largest"], 3)
             self.assertLess(check["r_hat"], 1.05)
