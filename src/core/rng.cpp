@@ -34,18 +34,10 @@ Rng::Rng(const State& state) : state_(state) {
   }
 }
 
-std::uint32_t Rng::next_u32() {
-  if (state_.used == 4) {
-    state_.block = detail::philox(state_.counter, state_.key);
-    if (++state_.counter[0] == 0) ++state_.counter[1];
-    state_.used = 0;
-  }
-  return state_.block[state_.used++];
-}
-
-std::uint64_t Rng::next_u64() {
-  const std::uint64_t low = next_u32();
-  return low | (static_cast<std::uint64_t>(next_u32()) << 32);
+void Rng::next_block() {
+  state_.block = detail::philox(state_.counter, state_.key);
+  if (++state_.counter[0] == 0) ++state_.counter[1];
+  state_.used = 0;
 }
 
 double Rng::uniform() { return (static_cast<double>(next_u64() >> 12U) + 0.5) * 0x1.0p-52; }

@@ -10,7 +10,6 @@
 #include "headway/core/option_error.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/error.hpp"
-#include "headway/numerics/statistics.hpp"
 #include "tasks/set_splits.hpp"
 
 namespace headway::tasks {
@@ -19,6 +18,19 @@ namespace {
 constexpr int kMostFeatures = 6;
 constexpr int kFewestValues = 3;  // distribute-three needs three symbols
 constexpr int kMostValues = 254;  // 255 is the blank
+
+// numerics::shuffle() of at most kMostFeatures values: the same draws, with bounds made once.
+template <typename Values>
+void shuffle_few(Values& values, Rng& rng) {
+  static const auto kBelow = [] {
+    std::array<UniformIndex, kMostFeatures + 1> below{};
+    for (std::size_t n = 1; n < below.size(); ++n) below[n] = UniformIndex(n);
+    return below;
+  }();
+  for (std::size_t left = values.size(); left > 1; --left) {
+    std::swap(values[left - 1], values[kBelow[left](rng)]);
+  }
+}
 
 StreamPurpose purpose_of(SravenSplit split) {
   switch (split) {
@@ -34,29 +46,25 @@ StreamPurpose purpose_of(SravenSplit split) {
   throw Error(ErrorKind::kInternal, "sraven: unknown split");
 }
 
-std::uint8_t draw_symbol(int values, Rng& rng) {
-  return static_cast<std::uint8_t>(rng.uniform_index(static_cast<std::uint64_t>(values)));
-}
-
-SravenGrid draw_distribute_three(int values, Rng& rng) {
-  std::vector<std::uint8_t> symbols;
-  while (symbols.size() < kSravenSide) {
-    const std::uint8_t symbol = draw_symbol(values, rng);
-    if (std::find(symbols.begin(), symbols.end(), symbol) == symbols.end()) {
-      symbols.push_back(symbol);
-    }
+SravenGrid draw_distribute_three(const UniformIndex& symbol, Rng& rng) {
+  std::array<std::uint8_t, kSravenSide> row{};
+  for (std::size_t drawn = 0; drawn < row.size();) {
+    row[drawn] = static_cast<std::uint8_t>(symbol(rng));
+    // A symbol that the row has is drawn again.
+    if (std::find(row.begin(), row.begin() + drawn, row[drawn]) == row.begin() + drawn) ++drawn;
   }
   SravenGrid grid{};
-  for (auto row = grid.begin(); row != grid.end(); row += kSravenSide) {
-    numerics::shuffle(symbols, rng);
-    std::copy(symbols.begin(), symbols.end(), row);
+  for (auto cells = grid.begin(); cells != grid.end(); cells += kSravenSide) {
+    shuffle_few(row, rng);
+    std::copy(row.begin(), row.end(), cells);
   }
   return grid;
 }
 
 // A uniform draw among the grids that follow the rule.
-SravenGrid draw_grid(SravenRule rule, int values, Rng& rng) {
-  if (rule == SravenRule::kDistributeThree) return draw_distribute_three(values, rng);
+SravenGrid draw_grid(SravenRule rule, const UniformIndex& symbol, Rng& rng) {
+  if (rule == SravenRule::kDistributeThree) return draw_distribute_three(symbol, rng);
+  const int values = static_cast<int>(symbol.bound());
   const bool two_free = rule == SravenRule::kSum || rule == SravenRule::kDifference;
   // What the free symbols x and y of a row make of it: (x, y, x +- y), or x and two steps.
   const int back = values - 1;  // -1 modulo F
@@ -65,8 +73,8 @@ SravenGrid draw_grid(SravenRule rule, int values, Rng& rng) {
   const int sign = rule == SravenRule::kDifference ? back : 1;
   SravenGrid grid{};
   for (std::size_t cell = 0; cell < kSravenPanels; cell += kSravenSide) {
-    const int first = draw_symbol(values, rng);
-    const int second = two_free ? draw_symbol(values, rng) : (first + step) % values;
+    const int first = static_cast<int>(symbol(rng));
+    const int second = two_free ? static_cast<int>(symbol(rng)) : (first + step) % values;
     const int third = two_free ? first + sign * second : second + step;
     grid[cell] = static_cast<std::uint8_t>(first);
     grid[cell + 1] = static_cast<std::uint8_t>(second);
@@ -142,12 +150,13 @@ void draw_sraven_instance(const SravenOptions& options, std::span<const SravenRu
   const std::uint64_t chosen = rng.uniform_index(rule_sets.size());
   out.rule_set = static_cast<Index>(chosen);
   out.rules = rule_sets[chosen];
-  std::vector<SravenGrid> grids;
-  for (const SravenRule rule : out.rules) grids.push_back(draw_grid(rule, options.values, rng));
+  const UniformIndex symbol_of(static_cast<std::uint64_t>(options.values));
+  std::array<SravenGrid, kMostFeatures> grids{};
+  for (std::size_t i = 0; i < features; ++i) grids[i] = draw_grid(out.rules[i], symbol_of, rng);
   for (auto& permutation : out.permutations) {
     permutation.resize(features);
     std::iota(permutation.begin(), permutation.end(), std::uint8_t{0});
-    if (options.permuted) numerics::shuffle(permutation, rng);
+    if (options.permuted) shuffle_few(permutation, rng);
   }
   out.symbols.assign(kSravenPanels * features, kSravenBlank);
   out.answers.resize(features);

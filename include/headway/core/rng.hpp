@@ -68,8 +68,14 @@ class Rng {
   /// Continues a saved stream; Error{kBadData} when `state` is none.
   explicit Rng(const State& state);
 
-  std::uint32_t next_u32();
-  std::uint64_t next_u64();
+  std::uint32_t next_u32() {
+    if (state_.used == 4) next_block();
+    return state_.block[state_.used++];
+  }
+  std::uint64_t next_u64() {
+    const std::uint64_t low = next_u32();
+    return low | (static_cast<std::uint64_t>(next_u32()) << 32);
+  }
   /// Uniform on the open interval (0, 1): (n + 1/2) 2^-52 with n of 52 bits, never 0 or 1.
   double uniform();
   /// Uniform on {0, ..., bound - 1}, unbiased (rejection); bound >= 1.
@@ -88,9 +94,39 @@ class Rng {
   [[nodiscard]] const State& state() const { return state_; }
 
  private:
+  void next_block();
   void fill_pairs(std::size_t pairs, double* out);
 
   State state_;
+};
+
+/// Rng::uniform_index(bound) with the divisions by `bound` made once: the same draws and numbers.
+class UniformIndex {
+ public:
+  constexpr UniformIndex() = default;
+  constexpr explicit UniformIndex(std::uint64_t bound)  ///< bound >= 1
+      : bound_(bound),
+        limit_(UINT64_MAX - (UINT64_MAX % bound + 1) % bound),
+        inverse_(UINT64_MAX / bound) {}
+
+  [[nodiscard]] constexpr std::uint64_t bound() const { return bound_; }
+  std::uint64_t operator()(Rng& rng) const {
+    std::uint64_t draw = rng.next_u64();
+    while (draw > limit_) draw = rng.next_u64();
+    return remainder(draw);
+  }
+  /// x % bound. The product of high words is x / bound, or one less.
+  [[nodiscard]] constexpr std::uint64_t remainder(std::uint64_t x) const {
+    __extension__ using Wide = unsigned __int128;
+    const auto quotient = static_cast<std::uint64_t>((static_cast<Wide>(x) * inverse_) >> 64U);
+    const std::uint64_t rest = x - quotient * bound_;
+    return rest >= bound_ ? rest - bound_ : rest;
+  }
+
+ private:
+  std::uint64_t bound_ = 1;
+  std::uint64_t limit_ = UINT64_MAX;
+  std::uint64_t inverse_ = UINT64_MAX;
 };
 
 }  // namespace headway

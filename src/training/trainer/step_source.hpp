@@ -1,12 +1,12 @@
 // Where a trainer's updates get their examples and dropout masks.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "training/model/transformer_engine.hpp"
 
@@ -35,11 +35,12 @@ class StepSource {
   double dropout_;
 };
 
-/// Makes the data of updates first, first + 1, ..., last - 1 on a thread of its own, a few before
-/// they are asked for. `source` must outlive it.
+/// Makes the data of updates first, first + 1, ..., last - 1 on `threads` of its own, a few before
+/// they are asked for. An update's data is made by one thread, from streams addressed by its
+/// number: so no number of threads changes a bit. `source` must outlive it.
 class StepsAhead {
  public:
-  StepsAhead(const StepSource& source, Index first, Index last);
+  StepsAhead(const StepSource& source, Index first, Index last, int threads = 1);
   ~StepsAhead();
   StepsAhead(const StepsAhead&) = delete;
   StepsAhead& operator=(const StepsAhead&) = delete;
@@ -48,16 +49,22 @@ class StepsAhead {
   const StepData& next();
 
  private:
-  void make_all(const StepSource& source, Index first, Index last);
+  void make_some(const StepSource& source, Index first, Index last);
+  [[nodiscard]] StepData& place_of(Index update) {
+    return data_[static_cast<std::size_t>(update) % data_.size()];
+  }
 
-  std::array<StepData, 3> data_;  // one in use, the others made or being made
+  // Updates are counted from the first. A ring: one in use, the others made or being made.
+  std::vector<StepData> data_;
+  std::vector<Index> made_;  // at each place: the last update made there, plus one
   std::mutex guard_;
   std::condition_variable changed_;
-  Index made_ = 0;   // number of updates made, from the first one on
+  Index begun_ = 0;  // number of updates that a thread makes or has made
   Index taken_ = 0;  // number of updates taken, with the one in use
   bool stop_ = false;
   std::exception_ptr error_;
-  std::jthread thread_;
+  Index failed_ = 0;                   // the first update that has none, where there is an error
+  std::vector<std::jthread> threads_;  // last: they end first
 };
 
 }  // namespace headway::training::detail

@@ -16,6 +16,8 @@ using detail::EngineArray;
 
 namespace {
 
+constexpr int kMostMakers = 16;  // threads that make examples: each has a batch in memory
+
 class Stopwatch {
  public:
   [[nodiscard]] double seconds() const { return seconds_since(start_); }
@@ -218,7 +220,10 @@ void Trainer::Implementation::train(Course* course) {
   TrainSummary& summary = course->summary;
   std::optional<detail::StepsAhead> ahead;  // with one thread, another would not help
   if (setup_.threads > 1 || setup_.device == Device::kCuda) {
-    ahead.emplace(source_, step_, options_.steps);
+    // A GPU leaves the cores free. On the CPU the others have the network to do.
+    const bool idle_cores = setup_.device == Device::kCuda;
+    const int makers = idle_cores ? std::clamp(setup_.threads, 1, kMostMakers) : 1;
+    ahead.emplace(source_, step_, options_.steps, makers);
   }
   while (step_ < options_.steps) {
     const Stopwatch watch;

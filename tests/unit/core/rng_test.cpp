@@ -42,6 +42,22 @@ Rng rng_with_words(std::array<std::uint32_t, 4> words) {
 
 }  // namespace
 
+TEST_CASE("Divisions made once give the draws of uniform_index") {
+  for (const std::uint64_t bound :
+       {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{8}, std::uint64_t{248},
+        (std::uint64_t{1} << 63U) + 1, UINT64_MAX}) {
+    CAPTURE(bound);
+    const headway::UniformIndex index(bound);
+    Rng rng(5, StreamPurpose::kTests);
+    Rng same(5, StreamPurpose::kTests);
+    for (int i = 0; i < 200; ++i) REQUIRE(index(rng) == same.uniform_index(bound));
+    CHECK(rng.state() == same.state());
+    for (const std::uint64_t x : {std::uint64_t{0}, bound - 1, bound, UINT64_MAX - 1, UINT64_MAX}) {
+      CHECK(index.remainder(x) == x % bound);
+    }
+  }
+}
+
 TEST_CASE("Philox4x32-10 gives the published vectors of Random123") {
   using Words = std::array<std::uint32_t, 4>;
   const std::uint32_t ones = 0xFFFFFFFFU;

@@ -186,7 +186,8 @@ TEST_CASE("Data made ahead is the data of its update") {
   TrainOptions options = small_run();
   options.accumulation = 4;
   const StepSource source(dropping_model(), options, task);
-  StepsAhead ahead(source, 3, 40);
+  const int threads = GENERATE(1, 2, 5);
+  StepsAhead ahead(source, 3, 40, threads);
   for (Index step = 3; step < 40; ++step) {
     StepData expected;
     source.make(step, &expected);
@@ -194,14 +195,14 @@ TEST_CASE("Data made ahead is the data of its update") {
     REQUIRE(expected.dropout.size() == 2 * 36);
     CHECK(same(ahead.next(), expected));
   }
-  StepsAhead forgotten(source, 0, 1000000);  // ends without waiting for all of it
+  StepsAhead forgotten(source, 0, 1000000, threads);  // ends without waiting for all of it
   static_cast<void>(forgotten.next());
 }
 
 TEST_CASE("An error in making data ahead comes with the update that has none") {
   const FailingTask task(3 * small_run().batch);
   const StepSource source(small_model(), small_run(), task);
-  StepsAhead ahead(source, 0, 10);
+  StepsAhead ahead(source, 0, 10, GENERATE(1, 4));
   for (int i = 0; i < 3; ++i) CHECK(ahead.next().pieces[0].examples == small_run().batch);
   CHECK_THROWS_WITH(ahead.next(), "no more examples");
   CHECK_THROWS_WITH(ahead.next(), "no more examples");
