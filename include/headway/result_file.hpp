@@ -8,6 +8,7 @@
 
 #include "headway/core/field_sink.hpp"
 #include "headway/provenance.hpp"
+#include "headway/prune_results.hpp"
 #include "headway/sample_results.hpp"
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"

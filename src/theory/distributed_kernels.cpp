@@ -340,7 +340,7 @@ const KernelFormDescription& distributed_form() {
       refuse_distributed,
       [](const KernelCounts&, const PathKernelOptions&) { return Claim::kNone; },
       count_distributed,
-      [](MatrixXd, MatrixXd, Index, const PathKernelOptions&,
+      [](MatrixXd&&, MatrixXd&&, Index, const PathKernelOptions&,
          const KernelCost&) -> std::shared_ptr<const PathKernels> {
         throw Error(ErrorKind::kInternal, "examples of all ranks in one process");
       }};

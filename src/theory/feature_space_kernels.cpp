@@ -343,7 +343,7 @@ const KernelFormDescription& feature_space_form() {
       [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
         count_feature_space(sizes, true, cost);
       },
-      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+      [](MatrixXd&& features, MatrixXd&& labels, Index paths, const PathKernelOptions& options,
          const KernelCost& /*cost*/) -> std::shared_ptr<const PathKernels> {
         return std::make_shared<FeatureSpaceKernels>(std::move(features), std::move(labels), paths,
                                                      options.threads);

@@ -160,7 +160,7 @@ const KernelFormDescription& gram_form() {
       [](const KernelCounts& sizes, int /*ranks*/, KernelCost& cost) {
         count_feature_space(sizes, false, cost);
       },
-      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+      [](MatrixXd&& features, MatrixXd&& labels, Index paths, const PathKernelOptions& options,
          const KernelCost& /*cost*/) {
         return make_gram_kernels(gram_matrices(features, labels), paths, options.threads);
       }};

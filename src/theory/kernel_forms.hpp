@@ -65,7 +65,7 @@ struct KernelFormDescription {
   /// Fills in the flops and bytes of the form. `ranks`: number of ranks that share the problem.
   void (*count)(const KernelCounts& sizes, int ranks, KernelCost& cost);
   /// From scaled features; `cost` is that of count().
-  std::shared_ptr<const PathKernels> (*make)(MatrixXd features, MatrixXd labels, Index paths,
+  std::shared_ptr<const PathKernels> (*make)(MatrixXd&& features, MatrixXd&& labels, Index paths,
                                              const PathKernelOptions& options,
                                              const KernelCost& cost);
 };

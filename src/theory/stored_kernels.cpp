@@ -334,7 +334,7 @@ const KernelFormDescription& stored_form() {
       refuse_stored,
       claim_stored,
       count_stored,
-      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+      [](MatrixXd&& features, MatrixXd&& labels, Index paths, const PathKernelOptions& options,
          const KernelCost& cost) -> std::shared_ptr<const PathKernels> {
         return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths,
                                                options.threads,

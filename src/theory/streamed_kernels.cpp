@@ -121,7 +121,7 @@ const KernelFormDescription& streamed_form() {
       [](const KernelCounts&, const PathKernelOptions&) { return std::string(); },
       [](const KernelCounts&, const PathKernelOptions&) { return Claim::kFallback; },
       count_streamed,
-      [](MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+      [](MatrixXd&& features, MatrixXd&& labels, Index paths, const PathKernelOptions& options,
          const KernelCost& /*cost*/) {
         return make_streamed_kernels(std::move(features), std::move(labels), paths,
                                      options.threads);

@@ -73,7 +73,7 @@ class ChangedBytes(ProgramTest):
             counts["the same"] += 1
         print(f"{os.path.basename(path)}: {len(places)} changed bytes: {counts['refused']} refused, "
               f"{counts['the same']} with the same answer")
-        # Nothing but the name of the check sum can change without a word.
+        # Only a change of the check sum's own name may pass unnoticed.
         self.assertGreater(counts["refused"], 0.9 * len(places))
 
     def solved(self, verb="solve"):

@@ -77,7 +77,7 @@ class NoMemory(ProgramTest):
         self.assertIsNotNone(whole)
 
     def test_a_sound_data_set_that_is_too_large(self):
-        """What its file bears out is no fault of the file: 69, not 65."""
+        """The file holds all that it claims, so too little memory is no fault of the file: 69, not 65."""
         rng = np.random.default_rng(4)
         data = self.path("large.h5")
         write_path_features(data, **{"train/path_features": rng.normal(size=(2000, 2, 10000)),

@@ -170,7 +170,7 @@ class Pruning(unittest.TestCase):
         program.run("prune", self.data, *OPTIONS, "-o", path, "-q", "--force")
         result, other = headway.read_result(path), self.another_network()
         every = compare_networks([result, other])
-        self.assertEqual(len(every), len(self.network["scores"]) + 3 * len(result.points))
+        self.assertEqual(len(every), len(self.network["scores"]) + 4 * len(result.points))
         point = self.found["points"][0]
         found = {score.name: score for score in every
                  if score.widths in (None, tuple(point["widths"]))}

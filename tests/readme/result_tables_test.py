@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "apps/docs/result_pages"))
 import codes  # noqa: E402
 import fuzzy_logic  # noqa: E402
 import hidden_markov  # noqa: E402
+import learned  # noqa: E402
 import one_shot  # noqa: E402
 import pages  # noqa: E402
 import posteriors  # noqa: E402
@@ -309,6 +310,21 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(places["score of $U_1$, all parts"].count("1"), 5)
         self.assertEqual(places["gradient sensitivity"].count("2"), 4)
         self.assertEqual({len(found) for found in pretrained.splits().values()}, {5})
+
+    def test_learned_attention(self):
+        counts = sorted(learned.branch("softmax", "none"))
+        self.assertEqual(sum(learned.same("softmax", count) for count in counts), 3, "three of fifty pairs")
+        self.assertEqual([learned.same("linear", count) for count in counts[:4]], [5, 5, 4, 5])
+        above = {kind: [count for count in counts for gap in learned.gaps(kind, count) if gap < -1e-3] for kind in learned.KINDS}
+        self.assertEqual(above, {"softmax": [30], "linear": []}, "the head that knows has the lower action, but for one pair")
+        self.assertEqual(learned.small_gap(), ["1.000"])
+        (cold,) = [run for run in learned.results("sample", attention="softmax", start="none")[0]["runs"] if run["examples"] == 120]
+        one, other = cold["overlap_of_chains"]
+        self.assertGreater(other, 2 * one, "one chain crossed")
+        found = learned.hmm_rows()
+        self.assertLess(found["none", 100]["action"], found["fixed", 100]["action"])
+        for start in ("none", "given"):
+            self.assertLess(found[start, 100]["accuracy"], 0.6)
 
     def test_hidden_markov_chains(self):
         self.assertLessEqual(float(hidden_markov.largest_distance()[0]), 2.0)

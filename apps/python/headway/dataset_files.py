@@ -18,7 +18,7 @@ from headway.files import whole_file
 from headway.hdf5_target import NewFile, written_file
 
 _CHUNK_BYTES = 1 << 20
-UNHOLDABLE = re.compile("[\0\ud800-\udfff]")  # what the texts of HDF5 cannot have
+UNHOLDABLE = re.compile("[\0\ud800-\udfff]")  # characters that texts in HDF5 cannot hold
 
 
 @contextmanager

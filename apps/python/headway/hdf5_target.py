@@ -57,8 +57,8 @@ class Target(io.FileIO):
 
     @contextmanager
     def interrupts_kept(self) -> Iterator[None]:
-        """In this block Ctrl-C is no error of a method of this class, which HDF5 could not bear: it is
-        kept as `error`. Elsewhere it does what it did before."""
+        """In this block Ctrl-C raises nothing inside a method of this class, since HDF5 could not bear that.
+        It is kept as `error`. In all other code Ctrl-C does what it did before."""
         before = signal.getsignal(signal.SIGINT)
         if not callable(before) or threading.current_thread() is not threading.main_thread():
             yield

@@ -93,7 +93,8 @@ Study everything_changed() {
   s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5, {}};
-  s.sample = {Sampler::kGibbs, 3, 7, 11, 2, SampleMetric::kDense, 0.75, 5, 0, 6, false, true, 0.5};
+  s.sample = {Sampler::kGibbs,        3, 7,     11,   2,  SampleMetric::kDense, 0.75, 5, 0,
+              AttentionStart::kGiven, 6, false, true, 0.5};
   return s;
 }
 

@@ -23,7 +23,7 @@ MOST_POINTS = 1500  # that a t-SNE is made of: its cost grows faster than their 
 PERPLEXITY = 30.0
 CONSTANT = 1e-6  # of the largest weight: codes that vary by less are single-precision noise
 SHORT, LETTER_INCHES = 15, 0.075  # letters of evaluation's legend that need no more room; what one needs
-LOWEST_R2 = -0.3  # an R^2 of less is as bad, and would hide the rest
+LOWEST_R2 = -0.3  # lower values are cut: they are as bad, and would squeeze the rest
 
 
 # --- decoding ------------------------------------------------------------------------------------

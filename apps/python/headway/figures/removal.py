@@ -20,7 +20,7 @@ from headway.training_results import mean_and_error
 METRIC_NAMES = {"r2": "$R^2$"}
 OTHERS = {"sensitivity": ("gradient sensitivity", "#CC79A7"), "weight_norm": ("weight norm", "#E69F00")}
 THEORY = {"theory error_rise": "Blues", "theory score": "Greys"}
-LOWEST_R2 = -1.0  # an R^2 of less is as bad, and would hide the rest
+LOWEST_R2 = -1.0  # lower values are cut: they are as bad, and would squeeze the rest
 
 
 def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:

@@ -98,7 +98,8 @@ def _check_all(network: Network, batch: Any, layer: int, limit: float, whole: Te
 
 @contextmanager
 def _attention_gone(network: Network, layer: int) -> Iterator[None]:
-    """The projection of a layer says its bias alone, whatever enters it; shared projections at their first call."""
+    """In this block the projection of a layer gives its bias alone, whatever enters it. A shared projection does so at its first
+    call only."""
     block, calls = network.stack.blocks[layer - 1], []
 
     def hook(module: Any, arguments: tuple, output: Tensor) -> Tensor | None:

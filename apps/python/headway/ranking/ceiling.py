@@ -14,9 +14,9 @@ SPLITS = 200
 
 @dataclass(frozen=True)
 class Ceiling:
-    """halves: rank correlation of the orders on two halves of the examples, mean over random halves, with its deviation.
-    whole: what follows for the order on all examples against the true one, sqrt(2 r / (1 + r)): the most that another order
-    can be expected to agree with it; 0 where halves do not agree."""
+    """halves: rank correlation r of the orders on two halves of the examples, mean over random halves. deviation: over halves.
+    whole: the rank correlation sqrt(2 r / (1 + r)) that this implies between the order on all examples and the true one. No
+    other order can be expected to agree better with it. 0 if the halves do not agree."""
 
     halves: float
     deviation: float
@@ -24,7 +24,7 @@ class Ceiling:
 
 
 def ceiling(rises: np.ndarray, seed: int = 1) -> Ceiling:
-    """Of measured rises [H, P]."""
+    """The ceiling of the order by these measured rises [H, P]."""
     rng, count = np.random.default_rng(seed), rises.shape[1]
     found = []
     for _ in range(SPLITS):

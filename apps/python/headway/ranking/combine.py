@@ -6,12 +6,12 @@
 
 theta is the true rise of the error without head h, on average over training sets. m is the rise as it was measured, and V
 its covariance. P is the rise that the readout expects: labels replaced by its own answers, so without their noise. D_h is
-how far its answers move without the head, as a mean square, and s the mean of D_h: heads that move the answers little
-cannot cost much. tau is not known: a grid of it is weighed by how well it explains m (empirical Bayes). So m counts where
+the mean square change of its answers without the head, and s the mean of D_h: heads that change the answers little cannot
+cost much. tau is not known: each value on a grid is weighted by how well it explains m (empirical Bayes). So m counts where
 its error V is small, and P where V is large.
 
-What is told is not theta but the rise for the very readout that was fitted. Leaving examples out cannot see that
-difference. Its covariance is taken to be the share G of W, the part of V that comes from pairs of examples.
+The estimate reported, told, is not of theta but of the rise for the one readout that was fitted. Leaving examples out does
+not measure this difference. Its covariance is taken to be G W, where W is the part of V that comes from pairs of examples.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DRAWS = 4000
 class Posterior:
     """What is known of the rises: a mixture of normal distributions, and draws [DRAWS, H] from it.
 
-    mean: [H]. spread: the posterior mean of tau. reliance: [H], how much of its measured rise each head's mean holds,
+    mean: [H]. spread: the posterior mean of tau. reliance: [H], the weight of its own measured rise in each head's mean,
     d mean_h / d m_h.
     """
 
@@ -58,7 +58,7 @@ class Posterior:
 
 
 def combine(change: Change, seed: int = 1) -> Posterior:
-    """From the changes without each head under one readout, rows of heads."""
+    """The posterior of the rises, from the changes without each head under one readout (rows of heads)."""
     measured, noise, expected = change.mean, change.covariance, change.belief
     scale = max(float(change.shift.mean()), np.finfo(float).tiny)
     moves = np.maximum(change.shift / scale, SMALLEST_SHIFT)
@@ -82,7 +82,7 @@ def combine(change: Change, seed: int = 1) -> Posterior:
 
 
 def _lifted(matrix: np.ndarray) -> np.ndarray:
-    """Positive definite also where heads change nothing."""
+    """The matrix with a tiny diagonal added: positive definite even if no head changes anything."""
     return matrix + max(1e-12 * float(np.trace(matrix)), np.finfo(float).tiny) * np.eye(len(matrix))
 
 

@@ -1,9 +1,9 @@
-"""Cuts of frozen parts: what a predictor loses that is learned anew from all parts of a layer but one head's.
+"""Cuts of frozen parts: what is lost by a predictor that is fitted again to all parts of a layer but those of one head.
 
 The parts xi_a of a layer (headway.network_contributions) sum up to the embedding. The theory's predictor has the kernel
 K = sum_ab U_ab xi_a . xi_b / (N_0 p), with temperature T. To cut a head, its row and column of U become 0. With U = 1 there
 is no theory in it: K is the kernel of the sum of the parts, and the predictor a ridge regression on it. Both cuts stand
-side by side at the same T, so what they differ in is what U adds.
+side by side at the same T, so their difference is what U adds.
 
 T is that of the readout: at U = 1 the predictor is the readout itself, but for the scales of its features, if
 T = penalty V / (N_0 p), with V the mean square of the sum of the parts.

@@ -10,7 +10,7 @@ import numpy as np
 from headway.ranking.removal import Change
 
 MODES = ("mean", "zero")  # what a removed head's output is put at
-FROZEN = "frozen"  # in place of a mode: the head's part is taken off, and everything above stays as it is
+FROZEN = "frozen"  # in place of a mode: the head's part is subtracted, and everything above stays as it is
 READOUTS = ("fixed", "refitted")
 
 
@@ -25,7 +25,7 @@ CUTS = ("cut_without_theory", "cut_of_theory")  # of frozen parts, with U = 1 an
 
 @dataclass(frozen=True)
 class Measured:
-    """Of H heads on P examples.
+    """Everything that was measured of H heads on P examples.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
 
 
 def _cost(network: Network, kept: Sequence[int]) -> float:
-    """Of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network, one for each
+    """The cost of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network, one for each
     layer where its heads begin, which both modes share, and for each head the layers from its own up."""
     blocks = len(network.stack.blocks)
     return 1.0 + len(kept) / len(MODES) + sum(network.heads[layer - 1] * (blocks - layer + 1) / blocks for layer in kept)

@@ -1,9 +1,9 @@
-"""Ridge regression on embeddings, and what each example would be told by a readout that never saw it.
+"""Ridge regression on embeddings, and its answer on each example when fitted without that example.
 
 Leaving an example out needs no second fit. With a_ij = 1/P + x_i^T (X^T X + penalty)^-1 x_j, over embeddings without their
 means, the readout fitted without example i misses its label by r_i / (1 - a_ii), where r_i is the residual of the full fit.
-On another vector z of the same example it answers less than the full fit by b_i r_i / (1 - a_ii), where b_i has z in place
-of x_i on the left.
+On another vector z of the same example its answer is that of the full fit minus b_i r_i / (1 - a_ii). Here b_i is a_ii with
+z in place of the x_i on the left.
 """
 
 from __future__ import annotations

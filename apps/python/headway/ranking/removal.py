@@ -2,7 +2,7 @@
 
 Every number is of examples that the readout did not see: each is left out in turn (headway.ranking.readouts).
 
-The mean over examples has an error of two parts. The examples are few, and so is what the readout learned from. Let d_i be
+The mean over examples has an error of two parts. The examples are few, and the readout was fitted to few. Let d_i be
 the rise of example i, left out, and d_ik the same with k left out, too. The first part is the variance of d_i over P. The
 second is what a pair does that neither example does alone: with c_ik = d_i - d_ik, less its means over i and over k,
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from headway.ranking.readouts import Readout, fit_readout, squared_errors
 
-MOST_PAIRS = 30_000  # of each head; of more a part is taken
+MOST_PAIRS = 30_000  # pairs of examples for each head; if there are more, some are drawn
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,9 @@ class Change:
 
     @property
     def covariance(self) -> np.ndarray:
-        """Of the means of rows [H, ..], [H, H].
+        """[H, H]: of the mean rises of H heads.
 
-        With few examples the correlations of the first part are little known: they are shrunk towards none by the factor
-        P / (P + H).
+        Few examples tell little about the correlations in the first part of V. So these are multiplied by P / (P + H).
         """
         heads, count = self.rises.shape
         found = np.cov(self.rises, ddof=1).reshape(heads, heads) / count
@@ -119,7 +118,7 @@ FACTOR_SPREAD = 0.3  # how far from 1 the factor is expected
 
 
 def _factor(answers: np.ndarray, y: np.ndarray) -> float:
-    """sum f y / sum f^2, drawn to 1 as far as its own error asks for."""
+    """sum f y / sum f^2, shrunk towards 1: the more, the larger its own error is beside FACTOR_SPREAD."""
     f, y = answers - answers.mean(0), y - y.mean(0)
     size = np.square(f).sum()
     if not size > 0.0:
