@@ -338,6 +338,25 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertLess(abs(corrected - sampled), 4 * error)
 
 
+class SentencesAboutTheory(unittest.TestCase):
+    def test_where_the_theory_ends(self):
+        (result,) = load("where-the-theory-ends")
+        rows = {row["width"]: row for row in result["rows"]}
+        self.assertEqual(list(rows), [1000, 100, 30, 10, 4, 2])
+        text = (ROOT / "src/theory/README.md").read_text()
+        words = f"Its exact accuracy is {rows[10]['accuracy_exact']:.3f} at $N = 10$ and {rows[2]['accuracy_exact']:.3f} at $N = 2$."
+        self.assertEqual(" ".join(text.split()).count(words), 1, words)
+        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and line.count("%") == 2]
+        table = {int(cells[0]): cells[2:] for cells in lines if len(cells) == 8}
+        self.assertEqual(set(table), set(rows))
+        for width, cells in table.items():
+            row = rows[width]
+            for cell, name in zip(cells[:2], ("U_1_saddle", "U_1_corrected")):
+                self.assertLess(abs(float(cell.rstrip(" %")) - 100 * row[name]), 200 * row["U_1_noise"] + 0.5, (width, name))
+            self.assertEqual(cells[4], f"{row['accuracy_saddle']:.3f}")
+            self.assertLess(abs(float(cells[5]) - row["accuracy_exact"]), 0.0041, width)
+
+
 class ReferencePosteriors(unittest.TestCase):
     def test_samplers_agree(self):
         found = load("reference-posteriors")
