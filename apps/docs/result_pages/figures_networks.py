@@ -206,14 +206,16 @@ def learned_attention():
             axes.errorbar(sorted(runs), [mean for mean, _ in means], yerr=[error for _, error in means], fmt="o-",
                           markersize=3.5, capsize=2.5, color=colours[start], label=f"from {words}")
         titled(axes, f"{kind}: overlap with the answer", "training examples P")
-        axes.set_ylim(0, 1)
-        axes.legend(loc="lower right")
+        axes.set_ylim(0, 1.3)
+        axes.set_yticks(np.linspace(0, 1, 6))
+        axes.legend(loc="upper left")
     for kind, colour in zip(learned.KINDS, (style.OVERLAY[2], style.OVERLAY[3])):
         counts = sorted(learned.branch(kind, "none"))
         gaps = [learned.gaps(kind, count) for count in counts]
         energy.plot(counts, [np.median(gap) for gap in gaps], "s-", color=colour, markersize=3.5, label=kind)
     titled(energy, "action above the other branch, S / P", "training examples P", "median over seeds")
-    energy.legend(loc="upper right")
+    energy.set_ylim(0, 1.6)
+    energy.legend(loc="upper right", ncols=2)
     for axes in (*panels, energy):
         axes.set_xscale("log")
     return figure
