@@ -119,8 +119,9 @@ TEST_CASE("prune removes heads of the network that the data set carries") {
     REQUIRE(network.baselines.size() == 4);
     CHECK(network.baselines[0].rising.order.size() == 3);  // one head stays in each layer
     CHECK(network.random.size() == 3);
-    REQUIRE(result.points.front().network.size() == 3);
+    REQUIRE(result.points.front().network.size() == 4);
     CHECK(result.points.front().network[0].name == "score");
+    CHECK(result.points.front().network[3].name == "squared_error_change_without_theory");
     CHECK(result.points.front().network[0].rising.quality.size() == 4);
   }
 }
