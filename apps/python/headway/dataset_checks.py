@@ -186,13 +186,15 @@ class Checker:
         if len(found) == 1:
             self.form = found[0]
             return
-        if not found and (self.new_inputs or self.learned) and self._has_inputs():
-            return  # their attention is that of a result, or will be learned
+        # Where there is something named attention, its form is what is wrong.
+        may_be_learned = not found and self._has_inputs() and kind(self.file, "attention") == "absent"
+        if (may_be_learned and self.learned) or (not found and self.new_inputs and self._has_inputs()):
+            return  # their attention will be learned, or is that of a result
         names = {form: " and ".join(self.name_of(part) for part in name.split(" and "))
                  for form, name in table.FORMS.items()}
         said = ", ".join(names[form] for form in found) + " are given" if found else (
             "no attention is given")
-        unless = "" if found or not self._has_inputs() else ", or none where a study has model.attention_prior"
+        unless = ", or none where a study has model.attention_prior" if may_be_learned else ""
         self.faults.add("/", f": {said}; allowed: exactly one of {', '.join(names.values())}{unless}")
 
     def _has_inputs(self) -> bool:

@@ -161,7 +161,12 @@ class LayoutChecker {
     if (known_form_ || (found.empty() && layout_.new_inputs && has_inputs())) return;
     faults_.add("/", "{}; allowed: exactly one of {}{}",
                 found.empty() ? kNoAttention : join(found) + " are given", join(all),
-                found.empty() && has_inputs() ? kUnlessLearned : "");
+                found.empty() && may_be_learned() ? kUnlessLearned : "");
+  }
+
+  /// Inputs alone: where there is something named attention, its form is what is wrong.
+  [[nodiscard]] bool may_be_learned() const {
+    return has_inputs() && file_.kind("attention") == NodeKind::kAbsent;
   }
 
   /// Whether every split has inputs: their attention may then be learned, or that of a result.

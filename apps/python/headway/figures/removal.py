@@ -19,7 +19,7 @@ from headway.training_results import mean_and_error
 
 METRIC_NAMES = {"r2": "$R^2$"}
 OTHERS = {"sensitivity": ("gradient sensitivity", "#CC79A7"), "weight_norm": ("weight norm", "#E69F00")}
-THEORY = {"theory error_rise": "Blues", "theory score": "Greys"}
+THEORY = {"theory error_rise": "Blues", "theory U=1": "Greens", "theory score": "Greys"}
 LOWEST_R2 = -1.0  # lower values are cut: they are as bad, and would squeeze the rest
 
 
@@ -69,6 +69,7 @@ def _name(kind: str) -> str:
     if kind in OTHERS:
         return OTHERS[kind][0]
     return (kind.replace("theory error_rise", "theory's predicted rise,")
+            .replace("theory U=1", "the same with U = 1,")
             .replace("theory score", "theory's score,"))
 
 
