@@ -365,6 +365,25 @@ const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
   return table;
 }
 
+const OptionTable<RankOptions>& RankOptions::table() {
+  using R = RankOptions;
+  static const OptionTable<R> table = {{
+      option("readout", &R::readout, choice<ReadoutAfterRemoval>(),
+             "what the estimate is of: the cost with the readout as it is, or fitted again"),
+      option("removed_as", &R::removed_as, choice<RemovedAs>(),
+             "what a removed head's output is put at, in the estimate. Of a data set the parts are "
+             "frozen, and this says nothing."),
+      option("cheapest", &R::cheapest, integer<Index>(0, kLargestCount),
+             "k of the probability to be one of the k cheapest heads; 0 = a quarter of the heads"),
+      option("penalty", &R::penalty, optional(real(0.0, kLargestReal, Ends::kOpenBelow)),
+             "L2 penalty of the readout; absent: the power of ten with the smallest error on "
+             "examples left out"),
+      option("examples", &R::examples, integer<Index>(8, kLargestCount),
+             "examples that a trained network is asked about. A data set gives all it has."),
+  }};
+  return table;
+}
+
 const OptionTable<LatentsOptions>& LatentsOptions::table() {
   using L = LatentsOptions;
   static const OptionTable<L> table = {{

@@ -12,6 +12,7 @@ from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_predictions import NetworkAnswers, NetworkPredictResult
 from headway.network_results import RemovalResult, score_kind
+from headway.rank_results import RankResult
 from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
 from headway.results import GaussianProcessPoint, Measures, Point, Result
@@ -39,7 +40,8 @@ def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     """The header and the rows of `table`, as texts."""
     for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
                        (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows),
-                       (PredictResult, _predicted_rows), (NetworkPredictResult, _network_predicted_rows)):
+                       (PredictResult, _predicted_rows), (NetworkPredictResult, _network_predicted_rows),
+                       (RankResult, _rank_rows)):
         if isinstance(result, kind):
             return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
@@ -304,6 +306,20 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
                 rows.append([shown, ",".join(str(run.seed) for run in runs), split, metric,
                              _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
     return ["variant", "seeds", "split", "metric", "value"], rows
+
+
+def _rank_rows(result: RankResult) -> tuple[list[str], list[list[str]]]:
+    """A row for each head of each network, the cheapest first."""
+    header = ["variant", "seed", "rank", "head", "estimate", "90 %", "among k cheapest", "removal"]
+    rows = []
+    for run in result.runs:
+        for row in run.order():
+            rows.append([run.attributes["label"], str(run.attributes["seed"]), str(int(run["rank"][row])), run.names[row],
+                         measured_text(run["estimate"][row], run["estimate_error"][row]),
+                         f"{run['estimate_low'][row]:.4g} to {run['estimate_high'][row]:.4g}",
+                         f"{run['among_cheapest'][row]:.2f}",
+                         measured_text(run[run.target][row], run[f"{run.target}_error"][row])])
+    return header, rows
 
 
 def _removal_rows(result: RemovalResult) -> tuple[list[str], list[list[str]]]:

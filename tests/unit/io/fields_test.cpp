@@ -70,6 +70,7 @@ std::vector<Section> sections() {
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},
           {"evaluated_group", "`groups/<g>` of evaluate", list_fields(headway::EvaluatedGroup{})},
+          {"ranking", "`runs/<i>` of rank", list_fields(headway::HeadRanking{})},
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
 }
 
