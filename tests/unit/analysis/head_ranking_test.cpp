@@ -145,7 +145,9 @@ TEST_CASE("The combined estimate follows what is certain: the measurement, or wh
   const RankEstimate unsure = combine(rises_around(means, 100.0, belief), 1);
   CHECK(unsure.reliance.maxCoeff() < 0.05);
   CHECK(shared_ranks(sure.draws, 0.9) == std::vector<int>{1, 2, 3, 4});
-  CHECK(shared_ranks(unsure.draws, 0.9) == std::vector<int>{1, 1, 1, 1});
+  for (Index h = 1; h < 4; ++h) CHECK(unsure.mean[h] < unsure.mean[h - 1]);
+  const RankEstimate blind = combine(rises_around(means, 100.0, VectorXd::Constant(4, 0.1)), 1);
+  CHECK(shared_ranks(blind.draws, 0.9) == std::vector<int>{1, 1, 1, 1});
   const auto interval = sure.interval(0.9);
   for (Index h = 0; h < 4; ++h) {
     const auto inside =

@@ -13,6 +13,7 @@
 #include "headway/predict.hpp"
 #include "headway/predict_networks.hpp"
 #include "headway/prune_network.hpp"
+#include "headway/rank_results.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/sample_results.hpp"
