@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 
@@ -260,6 +261,24 @@ TrainResult Grid::result() {
   return result;
 }
 
+/// LibTorch has one setting a process that says whether products of float32 are rounded to TF32.
+void require_one_precision(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
+                           int jobs) {
+  if (jobs < 2) return;
+  const auto rounds = [&](std::size_t run) {
+    return runs[run].study.train.run.precision == training::Precision::kTf32;
+  };
+  const auto other = std::ranges::adjacent_find(
+      numbers, [&](std::size_t a, std::size_t b) { return rounds(a) != rounds(b); });
+  if (other == numbers.end()) return;
+  throw OptionError(
+      fmt::format("train.precision = \"{}\" and \"{}\": must be \"tf32\" in all runs that are "
+                  "trained at once, or in none; with --jobs 1 runs may differ",
+                  word_of(runs[*other].study.train.run.precision),
+                  word_of(runs[*(other + 1)].study.train.run.precision)),
+      {"train.precision"});
+}
+
 }  // namespace
 
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
@@ -273,6 +292,7 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
                        const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks,
                        JobShare share) {
   const Clock::time_point began = Clock::now();
+  require_one_precision(runs, numbers, share.jobs);
   Grid grid(runs, make_task, observer, hooks, share.threads);
   run_jobs(numbers.size(), static_cast<std::size_t>(share.jobs),
            [&](std::size_t i) { grid.train(numbers[i]); });

@@ -164,6 +164,15 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
   }
 }
 
+TEST_CASE("runs at once round products to TF32 together or not at all") {
+  std::vector<TrainRun> runs = two_runs();
+  runs[1].study.train.run.precision = training::Precision::kTf32;
+  Observer observer;
+  CHECK_THROWS_WITH(
+      headway::train(runs, &headway::make_generated_task, observer, {}, JobShare{2, 1}),
+      Catch::Matchers::ContainsSubstring("train.precision = \"fp32\" and \"tf32\": must be"));
+}
+
 TEST_CASE("runs at once have the same bits, and are told of one at a time", "[torch]") {
   std::vector<TrainRun> runs(5);
   for (std::size_t i = 0; i < runs.size(); ++i) {
