@@ -9,7 +9,8 @@
 namespace headway::training::detail {
 
 /// Whether LibTorch rounds the operands of float32 products on a GPU to TF32. It has one such
-/// setting a process, so headway::train() refuses runs side by side that differ in it.
+/// setting a process, so groups_of_precision() keeps runs of different precision from training side
+/// by side.
 inline void choose_float32_products(Precision precision, at::DeviceType device) {
   if (device != at::kCUDA) return;
   at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);

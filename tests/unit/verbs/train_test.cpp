@@ -1,5 +1,6 @@
 #include "headway/train.hpp"
 
+#include <array>
 #include <atomic>
 #include <optional>
 
@@ -164,15 +165,6 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
   }
 }
 
-TEST_CASE("runs at once round products to TF32 together or not at all") {
-  std::vector<TrainRun> runs = two_runs();
-  runs[1].study.train.run.precision = training::Precision::kTf32;
-  Observer observer;
-  CHECK_THROWS_WITH(
-      headway::train(runs, &headway::make_generated_task, observer, {}, JobShare{2, 1}),
-      Catch::Matchers::ContainsSubstring("train.precision = \"fp32\" and \"tf32\": must be"));
-}
-
 TEST_CASE("runs at once have the same bits, and are told of one at a time", "[torch]") {
   std::vector<TrainRun> runs(5);
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -303,4 +295,18 @@ TEST_CASE("runs that need more than the memory there is at once are refused") {
   }
   cost.device = "cuda";  // has memory of its own
   CHECK_NOTHROW(headway::require_memory(cost, 3, 4e9));
+}
+
+TEST_CASE("runs of different precision are never trained side by side") {
+  using training::Precision;
+  std::vector<TrainRun> runs(5);
+  const std::array precisions = {Precision::kFloat32, Precision::kTf32, Precision::kFloat32,
+                                 Precision::kBfloat16, Precision::kTf32};
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].study.train.run.precision = precisions[i];
+  using Groups = std::vector<std::vector<std::size_t>>;
+  CHECK(headway::groups_of_precision(runs, {0, 1, 2, 3, 4}, 2) == Groups{{0, 2}, {1, 4}, {3}});
+  CHECK(headway::groups_of_precision(runs, {1, 2, 4}, 3) == Groups{{1, 4}, {2}});
+  // One at a time they keep their order.
+  CHECK(headway::groups_of_precision(runs, {0, 1, 2}, 1) == Groups{{0, 1, 2}});
+  CHECK(headway::groups_of_precision(runs, {}, 2).empty());
 }
