@@ -110,10 +110,9 @@ packages: build
 wheel: dependencies
 	@apps/setup/wheel.sh $(PYTHON) build/wheel
 
-# Built for the LibTorch of the PyTorch that is active, or that TORCH names; for the system's where there is none.
-bundle: TORCH = auto
+# For the PyTorch that is active, or that TORCH names.
 bundle: dependencies
-	@cmake --preset release -B build/bundle/tree $(CONFIGURE) -DHEADWAY_BUILD_BENCHMARKS=OFF --log-level=NOTICE
+	@cmake --preset release -B build/bundle/tree $(CONFIGURE) -DHEADWAY_TORCH=$(or $(TORCH),auto) -DHEADWAY_BUILD_BENCHMARKS=OFF --log-level=NOTICE
 	@cmake --build build/bundle/tree --parallel $(JOBS) --target headway_packaged
 	@apps/setup/bundle.sh build/bundle/tree build/bundle
 

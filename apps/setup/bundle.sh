@@ -1,6 +1,6 @@
 #!/bin/sh
 # bundle.sh BUILD FOLDER [folder]: packs the program of a build tree, its plugins, studies, Python package and every library
-# they need into FOLDER/headway-VERSION-x86_64.tar.xz, for machines without our packages. It runs with the C library of
+# they need into FOLDER/headway-VERSION-x86_64.tar.gz, for machines without our packages. It runs with the C library of
 # the machine that built it, or a newer one. PyTorch is not in it: the start script finds the one of the Python that is
 # active. With "folder" the archive is left out.
 set -eu
@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 version=$(cat "$here/../../src/version.txt")
 name=headway-$version-$(uname -m)
 into=$folder/$name
-rm -rf "$into" "$into.tar.xz"
+rm -rf "$into" "$into.tar.gz"
 for component in program training python; do
   cmake --install "$build" --prefix "$into" --component $component --strip >/dev/null
 done
@@ -35,5 +35,5 @@ torch=$(sed -n 's/^HEADWAY_TORCH_CPU_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt"
 sed -n "s/^__version__ = '\(.*\)'/\1/p" "$(dirname "$(dirname "${torch:-/none/none/none}")")/version.py" 2>/dev/null >"$into/lib/torch.version" || true
 cp "$here/start.sh" "$into/headway"
 chmod +x "$into/headway"
-[ "${3:-}" = folder ] || tar -C "$folder" -cf - "$name" | xz -T0 -6 >"$into.tar.xz"
-[ "${3:-}" = folder ] || ls -l "$into.tar.xz"
+[ "${3:-}" = folder ] || tar -C "$folder" -cf - "$name" | gzip >"$into.tar.gz"
+[ "${3:-}" = folder ] || ls -l "$into.tar.gz"
