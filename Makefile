@@ -113,7 +113,7 @@ wheel: dependencies
 # For the PyTorch that is active, or that TORCH names.
 bundle: dependencies
 	@cmake --preset release -B build/bundle/tree $(CONFIGURE) -DHEADWAY_TORCH=$(or $(TORCH),auto) -DHEADWAY_BUILD_BENCHMARKS=OFF --log-level=NOTICE
-	@cmake --build build/bundle/tree --parallel $(JOBS) --target headway_packaged
+	@cmake --build build/bundle/tree --parallel $(JOBS) --target headway_cli
 	@apps/setup/bundle.sh build/bundle/tree build/bundle
 
 bench: dependencies

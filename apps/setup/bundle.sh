@@ -1,6 +1,6 @@
 #!/bin/sh
-# bundle.sh BUILD FOLDER [folder]: packs the program of a build tree, its plugins, studies, Python package and every library
-# they need into FOLDER/headway-VERSION-x86_64.tar.gz, for machines without our packages. It runs with the C library of
+# bundle.sh BUILD FOLDER [folder]: packs the program of a build tree, its plugins, studies and every library that they need
+# into FOLDER/headway-VERSION-x86_64.tar.gz, for machines without our packages. It runs with the C library of
 # the machine that built it, or a newer one. PyTorch is not in it: the start script finds the one of the Python that is
 # active. With "folder" the archive is left out.
 set -eu
@@ -12,7 +12,7 @@ version=$(cat "$here/../../src/version.txt")
 name=headway-$version-$(uname -m)
 into=$folder/$name
 rm -rf "$into" "$into.tar.gz"
-for component in program training python; do
+for component in program training; do
   cmake --install "$build" --prefix "$into" --component $component --strip >/dev/null
 done
 mkdir -p "$into/lib/needed"
