@@ -70,6 +70,9 @@ AttentionArguments<T> bind(const GpuAttentionLayer& layer, const GpuAttentionInp
                                            in.dropout.columns, in.dropout.first_row,
                                            in.dropout.first_column);
   }
+  if (in.query_steps.token > 0) x.query_steps = in.query_steps;
+  if (in.key_steps.token > 0) x.key_steps = in.key_steps;
+  if (in.value_steps.token > 0) x.value_steps = in.value_steps;
   x.output = static_cast<T*>(out.output);
   x.log_sum_exp = out.log_sum_exp;
   return x;
@@ -84,9 +87,10 @@ GradientArguments<T> bind(const GpuAttentionOutputs& out, const void* d_output,
   y.d_output = static_cast<const T*>(d_output);
   y.over_keys = gradients.over_keys;
   y.query_sums = gradients.query_sums;
+  y.query_sum_steps = gradients.query_sum_steps;
   y.key = static_cast<T*>(gradients.key);
   y.value = static_cast<T*>(gradients.value);
-  y.bias_sums = gradients.bias != nullptr ? gradients.bias_sums : nullptr;
+  y.bias_sums = gradients.bias_sums;
   y.mixing_sums = gradients.mixing_sums;
   return y;
 }
@@ -128,8 +132,7 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
 }
 
 void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
-                            const GpuAttentionInputs& inputs,
-                            const GpuAttentionPassedBack& passed,
+                            const GpuAttentionInputs& inputs, const GpuAttentionPassedBack& passed,
                             const GpuAttentionGradients& gradients, void* stream) {
   StreamOfDevice device(stream);
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
