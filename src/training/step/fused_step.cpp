@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "headway/error.hpp"
 #include "training/step/step_builder.hpp"
 
@@ -24,6 +26,13 @@ std::vector<Index> step_offsets(const std::vector<ParameterShape>& shapes) {
     i += 5;
   }
   return offsets;
+}
+
+std::array<float, 4> update_numbers(const AdamWStep& step, Index place) {
+  const auto t = static_cast<double>(step.update);
+  return {static_cast<float>(step.rate / (1.0 - std::pow(step.beta_1, t))),
+          static_cast<float>(1.0 / (1.0 - std::pow(step.beta_2, t))),
+          static_cast<float>(step.rate * step.decay), static_cast<float>(place)};
 }
 
 std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,

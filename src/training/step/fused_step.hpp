@@ -3,6 +3,7 @@
 // them.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,9 @@ struct StepArrays {
   double* loss = nullptr;
   double* history = nullptr;  ///< [kMostStepsAhead, 2]
 };
+
+/// StepUpdate::numbers of an update, whose loss and norm go to `place` of the history.
+std::array<float, 4> update_numbers(const AdamWStep& step, Index place);
 
 class FusedStep {
  public:

@@ -1,6 +1,7 @@
 // The training step written by hand for a GPU, on the emulator: its gradients are those of the
 // CPU's own step, its update is AdamW, and its list of launches is short.
 #include <cmath>
+#include <utility>
 
 #include "catch.hpp"
 #include "emulated_step.hpp"
@@ -86,6 +87,13 @@ class EmulatedStep {
   }
 
   void write(const std::vector<float>& flat, std::vector<float>* to) { move(flat, to, true); }
+  // A whole step, whose numbers go to the next place of the history.
+  void run(const detail::AdamWStep& update) {
+    const auto numbers = detail::update_numbers(update, place_++);
+    std::copy(numbers.begin(), numbers.end(), numbers_.begin());
+    step_->run_gradients();
+    step_->run_update();
+  }
   [[nodiscard]] std::vector<float> read(const std::vector<float>& from) {
     std::vector<float> flat(from.size());
     move(from, &flat, false);
@@ -100,6 +108,7 @@ class EmulatedStep {
   std::vector<double> history_ = std::vector<double>(2 * detail::kMostStepsAhead);
   EmulatedStepDevice device_;
   std::optional<FusedStep> step_;
+  Index place_ = 0;
 
  private:
   // From the model's order to the step's, or back.
@@ -207,6 +216,60 @@ TEST_CASE("A hand-written step whose keys lie over several blocks has the same g
   REQUIRE(attention.has_value());
   CHECK(attention->plan.backward.key_slices > 1);
   check_gradients(model, task, true, small);
+}
+
+TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
+  const PatternTask task(5, 2);
+  const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
+  const detail::StepData data = step_data(setup, task, true);
+  detail::AdamWStep update;
+  update.rate = 0.01;
+  update.decay = 0.1;
+  update.most_norm = 0.5;
+  const auto engine = detail::torch_library().make_engine(setup);
+  EmulatedStep emulated(setup, data, update);
+  std::vector<float> values =
+      detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format));
+  engine->write(detail::EngineArray::kParameters, values);
+  emulated.write(values, &emulated.values_);
+  for (update.update = 1; update.update <= 3; ++update.update) {
+    engine->step(data, update);
+    emulated.run(update);
+  }
+  const std::vector<detail::StepNumbers> steps = engine->read_steps();
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(std::abs(emulated.history_[2 * i] - steps[i].loss) < 1e-5 * steps[i].loss);
+    CHECK(std::abs(emulated.history_[2 * i + 1] - steps[i].gradient_norm) <
+          1e-4 * steps[i].gradient_norm);
+  }
+  CHECK(steps[0].gradient_norm > update.most_norm);
+  CHECK(emulated.history_[4] < emulated.history_[0]);
+  engine->read(detail::EngineArray::kParameters, values);
+  CHECK(relative_to(emulated.read(emulated.values_), values, 0.0) < 1e-4);
+  engine->read(detail::EngineArray::kSecondMoments, values);
+  CHECK(relative_to(emulated.read(emulated.second_), values, 0.0) < 1e-4);
+}
+
+TEST_CASE("A hand-written step changes nothing once a number was not finite") {
+  const PatternTask task(5, 2);
+  const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
+  detail::AdamWStep update;
+  update.rate = 0.01;
+  EmulatedStep emulated(setup, step_data(setup, task, false), update);
+  emulated.write(detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format)),
+                 &emulated.values_);
+  emulated.run(update);
+  const std::vector<float> before = emulated.values_;
+  const float number = std::exchange(emulated.batch_.inputs[0], INFINITY);
+  emulated.run(update);
+  CHECK_FALSE(std::isfinite(emulated.history_[3]));
+  emulated.batch_.inputs[0] = number;
+  emulated.run(update);
+  CHECK(std::isfinite(emulated.history_[5]));
+  CHECK(emulated.values_ == before);
+  emulated.place_ = 0;  // the numbers have been read
+  emulated.run(update);
+  CHECK(emulated.values_ != before);
 }
 
 TEST_CASE("A hand-written step with the network of the SRAVEN study has at most 100 launches") {

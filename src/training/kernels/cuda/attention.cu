@@ -1,58 +1,17 @@
 // The fused attention kernels for NVIDIA GPUs: their text, compiled to CUDA, and its launches.
-#include <cuda_runtime.h>
-
-#include <string>
-
-#include "headway/error.hpp"
 #include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/attention_launches.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"
+#include "training/kernels/cuda/launch.hpp"
 
 namespace headway::training {
 namespace {
 
-void check(cudaError_t error, ErrorKind kind, const char* what) {
-  if (error != cudaSuccess) {
-    throw Error(kind, std::string("CUDA: ") + what + ": " + cudaGetErrorString(error));
-  }
-}
-
-// Two blocks a multiprocessor: at most 128 registers a thread.
-template <typename Kernel>
-__global__ void __launch_bounds__(256, 2) block_of(const __grid_constant__ Kernel kernel) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  gpu_kernels::Block block;
-  gpu_kernels::SharedMemory memory(shared);
-  kernel(block, memory);
-}
-
-struct Grid {
-  int x, y, threads, shared_bytes;
-};
-
-class StreamOfDevice {
- public:
-  explicit StreamOfDevice(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
-
-  template <typename Kernel>
-  void launch(const Grid& grid, const Kernel& kernel) {
-    constexpr int kWithoutAsking = 48 * 1024;
-    if (grid.shared_bytes > kWithoutAsking) {
-      check(cudaFuncSetAttribute(block_of<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 grid.shared_bytes),
-            ErrorKind::kInternal, "shared memory of a fused attention kernel");
-    }
-    block_of<Kernel><<<dim3(grid.x, grid.y), grid.threads, grid.shared_bytes, stream_>>>(kernel);
-    check(cudaGetLastError(), ErrorKind::kInternal, "launch of a fused attention kernel");
-  }
-
- private:
-  cudaStream_t stream_;
-};
-
 using gpu_kernels::Arithmetic;
 using gpu_kernels::AttentionArguments;
+using gpu_kernels::check;
 using gpu_kernels::GradientArguments;
+using gpu_kernels::StreamOfDevice;
 
 template <typename T>
 AttentionArguments<T> bind(const GpuAttentionLayer& layer, const GpuAttentionInputs& in,
