@@ -68,9 +68,9 @@ class KernelsFit(unittest.TestCase):
 
     def test_no_kernel_spills(self):
         rows = kernels_of(self.report)
-        print(f"\n{'target':8}{'kernel':22}{'arithmetic':12}{'registers':>9}{'stack':>7}{'spilled':>9}")
+        print(f"\n{'target':8}{'kernel':26}{'arithmetic':12}{'registers':>9}{'stack':>7}{'spilled':>9}")
         for target, kernel, kind, registers, stack, spilled in rows:
-            print(f"{target:8}{kernel:22}{kind:12}{registers:9}{stack:7}{spilled:9}")
+            print(f"{target:8}{kernel:26}{kind:12}{registers:9}{stack:7}{spilled:9}")
         faults = faults_of(rows, self.targets)
         self.assertFalse(faults, "\n" + "\n".join(faults))
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "headway/error.hpp"
+#include "training/model/named_tensors.hpp"
 #include "training/step/step_builder.hpp"
 
 namespace headway::training::detail {
@@ -68,11 +69,40 @@ std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& 
   return "";
 }
 
+namespace {
+
+void adopt(const EngineSetup& setup, const StepBatchShape& batch, const StepArrays& a,
+           StepDevice* device) {
+  const TaskFormat& format = setup.format;
+  const Index rows = batch.examples * format.tokens;
+  const Index wanted = batch.examples * format.scored;
+  const auto put = [device](const char* name, const auto* data, Index count) {
+    if (data != nullptr) device->adopt(name, data, count, sizeof *data);
+  };
+  put("inputs", a.inputs, rows * format.features);
+  put("ids", a.ids, rows);
+  put("mask", a.mask, rows);
+  put("targets", a.targets, wanted * format.outputs);
+  put("classes", a.classes, wanted);
+  put("dropout", a.dropout, setup.model.layers * format.tokens * format.tokens);
+  const Index count = total_count(setup.shapes);
+  put("values", a.values, count);
+  put("gradients", a.gradients, count);
+  put("first moments", a.first, count);
+  put("second moments", a.second, count);
+  put("numbers", a.numbers, 4);
+  put("loss", a.loss, 1);
+  put("history", a.history, 2 * kMostStepsAhead);
+}
+
+}  // namespace
+
 FusedStep::FusedStep(const EngineSetup& setup, const StepBatchShape& batch,
                      const StepArrays& arrays, const AdamWStep& constants, StepDevice* device)
     : device_(device) {
   const std::string reason = obstacle(setup, batch, device->sizes());
   if (!reason.empty()) throw Error(ErrorKind::kInternal, "hand-written step: " + reason);
+  adopt(setup, batch, arrays, device);
   // The first list is written to count the partial sums.
   PlannedDevice nowhere(device->sizes());
   StepBuilder counted(setup, batch, arrays, &nowhere, 0);

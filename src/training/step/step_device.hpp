@@ -21,6 +21,10 @@ class StepDevice {
   /// contents from its first run on.
   virtual void run(const StepOperation& operation) = 0;
 
+  /// Tells of an array of somebody else, whose numbers operations may read. Null: there is none.
+  virtual void adopt(const char* /*name*/, const void* /*data*/, Index /*count*/,
+                     std::size_t /*size*/) {}
+
   /// An array of `count` numbers, kept until the device goes.
   template <typename T>
   T* array(const char* name, Index count) {

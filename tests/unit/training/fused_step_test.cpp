@@ -68,19 +68,20 @@ class EmulatedStep {
     const auto count = static_cast<std::size_t>(detail::total_count(setup.shapes));
     for (auto* array : {&values_, &gradients_, &first_, &second_}) array->assign(count, 0.0F);
     detail::StepArrays a;
-    a.inputs = device_.adopt("inputs", batch_.inputs);
-    a.ids = device_.adopt("ids", batch_.ids);
-    a.mask = device_.adopt("mask", batch_.mask);
-    a.targets = device_.adopt("targets", batch_.targets);
-    a.classes = device_.adopt("classes", batch_.classes);
-    a.dropout = device_.adopt("dropout", dropout_);
-    a.values = device_.adopt("values", values_);
-    a.gradients = device_.adopt("gradients", gradients_);
-    a.first = device_.adopt("first", first_);
-    a.second = device_.adopt("second", second_);
-    a.numbers = device_.adopt("numbers", numbers_);
-    a.loss = device_.adopt("loss", loss_);
-    a.history = device_.adopt("history", history_);
+    const auto put = [](auto& numbers) { return numbers.empty() ? nullptr : numbers.data(); };
+    a.inputs = put(batch_.inputs);
+    a.ids = put(batch_.ids);
+    a.mask = put(batch_.mask);
+    a.targets = put(batch_.targets);
+    a.classes = put(batch_.classes);
+    a.dropout = put(dropout_);
+    a.values = values_.data();
+    a.gradients = gradients_.data();
+    a.first = first_.data();
+    a.second = second_.data();
+    a.numbers = numbers_.data();
+    a.loss = loss_.data();
+    a.history = history_.data();
     step_.emplace(setup_,
                   detail::StepBatchShape{batch_.examples, !batch_.mask.empty(), !dropout_.empty()},
                   a, constants, &device_);
@@ -152,6 +153,24 @@ void check_gradients(const TransformerOptions& model, const TrainingTask& task, 
   check_same_gradients(detail::split_tensors(setup.shapes, emulated.read(emulated.gradients_)),
                        detail::split_tensors(setup.shapes, wanted), 5e-5);
   CHECK(emulated.device_.launches() + 1 == emulated.step_->cost().launches);
+}
+
+int& devices_made() {
+  static int count = 0;
+  return count;
+}
+
+// What three updates of an engine tell, each of the same batch.
+std::vector<detail::StepNumbers> three_updates(const EngineSetup& setup, const TrainingTask& task) {
+  const auto engine = detail::torch_library().make_engine(setup);
+  engine->write(detail::EngineArray::kParameters,
+                detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format)));
+  detail::AdamWStep update;
+  update.rate = 0.02;
+  for (update.update = 1; update.update <= 3; ++update.update) {
+    engine->step(step_data(setup, task, true), update);
+  }
+  return engine->read_steps();
 }
 
 TransformerOptions model_of(const std::string& attention) {
@@ -248,6 +267,48 @@ TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
   CHECK(relative_to(emulated.read(emulated.values_), values, 0.0) < 1e-4);
   engine->read(detail::EngineArray::kSecondMoments, values);
   CHECK(relative_to(emulated.read(emulated.second_), values, 0.0) < 1e-4);
+}
+
+TEST_CASE("The engine on a hand-written step gives what it gives on the CPU", "[torch]") {
+  for (const bool ids : {false, true}) {
+    TransformerOptions model = model_of("hyla");
+    model.causal = true;
+    const CountingTask task(6, ids);
+    EngineSetup setup = engine_setup(model, task, false);
+    const EngineAnswer cpu = engine_answer(setup, task);
+    setup.eager = true;
+    setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+      ++devices_made();
+      return std::make_unique<EmulatedStepDevice>();
+    };
+    devices_made() = 0;
+    check_same_answer(engine_answer(setup, task), cpu, 1e-5);
+    CHECK(devices_made() == 1);
+
+    const std::vector<detail::StepNumbers> wanted =
+        three_updates(engine_setup(model, task, false), task);
+    const std::vector<detail::StepNumbers> numbers = three_updates(setup, task);
+    REQUIRE(numbers.size() == 3);
+    CHECK(wanted[2].loss < wanted[0].loss);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(std::abs(numbers[i].loss - wanted[i].loss) < 1e-4 * wanted[i].loss);
+    }
+  }
+}
+
+TEST_CASE("The engine leaves what a hand-written step does not serve to LibTorch", "[torch]") {
+  TransformerOptions model = model_of("softmax");
+  model.feed_forward = FeedForward::kMixture;
+  const PatternTask task(5, 2);
+  EngineSetup setup = engine_setup(model, task, true);
+  const EngineAnswer eager = engine_answer(setup, task);
+  setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+    return std::make_unique<EmulatedStepDevice>();
+  };
+  CHECK_FALSE(FusedStep::obstacle(setup, {kEngineExamples, false, true}, {}).empty());
+  const EngineAnswer answer = engine_answer(setup, task);
+  CHECK(answer.outputs == eager.outputs);
+  check_same_gradients(answer.gradients, eager.gradients, 1e-6);
 }
 
 TEST_CASE("A hand-written step changes nothing once a number was not finite") {
