@@ -12,7 +12,7 @@ version=$(cat "$here/../../src/version.txt")
 name=headway-$version-$(uname -m)
 into=$folder/$name
 rm -rf "$into" "$into.tar.gz"
-for component in program training; do
+for component in program training gpu; do
   cmake --install "$build" --prefix "$into" --component $component --strip >/dev/null
 done
 mkdir -p "$into/lib/needed"
@@ -29,11 +29,14 @@ take() {
     fi
   done
 }
-find "$into" -type f \( -name '*.so' -o -path '*/bin/headway' \) ! -path '*/needed/*' | while read -r file; do take "$file" 0; done
+find "$into" -type f \( -name '*.so' -o -path '*/bin/*' \) ! -path '*/needed/*' | while read -r file; do take "$file" 0; done
 rm -f "$into"/links.*
 torch=$(sed -n 's/^HEADWAY_TORCH_CPU_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt")
 sed -n "s/^__version__ = '\(.*\)'/\1/p" "$(dirname "$(dirname "${torch:-/none/none/none}")")/version.py" 2>/dev/null >"$into/lib/torch.version" || true
 cp "$here/start.sh" "$into/headway"
-chmod +x "$into/headway"
+cp "$here/gpu.sh" "$into/gpu"
+chmod +x "$into/headway" "$into/gpu"
+mkdir -p "$into/share/headway/gpu"
+cp "$here/../../tests/gpu/gpu.py" "$here/../benchmarks/jax_training.py" "$into/share/headway/gpu"
 [ "${3:-}" = folder ] || tar -C "$folder" -cf - "$name" | gzip >"$into.tar.gz"
 [ "${3:-}" = folder ] || ls -l "$into.tar.gz"

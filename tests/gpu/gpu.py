@@ -3,8 +3,9 @@
 
     python3 gpu.py --program HEADWAY [--kernels GPU_KERNELS] [--jax JAX_TRAINING] [--only PART,...]
 
-The parts: check (kernels against the plain reference), memcheck and racecheck (compute-sanitizer), kernels (their times),
-steps (of training, beside LibTorch's own operations and JAX), agreement (a short training run against the processor).
+The parts: check (attention kernels against the plain reference), memcheck and racecheck (compute-sanitizer on some of
+them), handmemcheck (the same on the step that is written by hand), kernels (their times), agreement (a short training run
+against the processor, with either step), steps (times, beside LibTorch's own operations and JAX).
 Each has a time of its own. At the end stand a table and one line: passed or not. Exit code 1 where a part failed. A part
 that is not installed is left out, and the table says so. Without a GPU nothing is run, and the exit code is 0.
 It needs Python 3.9 and nothing else.
@@ -20,11 +21,12 @@ import subprocess
 import sys
 
 NO_DEVICE = 69
-SECONDS = {"check": 900, "memcheck": 900, "racecheck": 1500, "kernels": 600, "steps": 300, "jax": 900, "agreement": 600}
+SECONDS = {"check": 900, "memcheck": 900, "racecheck": 1500, "handmemcheck": 900, "kernels": 600, "steps": 300, "jax": 900, "agreement": 600}
 SRAVEN = ["sraven-reference"]
 TEXT = ["text-small", "task.sequence_length=256", "train.layers=4", "train.model_dim=256", "train.heads=8",
         "train.query_dim=256", "train.value_dim=256", "train.mlp_dim=1024", "train.sample_tokens=0"]
 SEEDS = 16
+BY_HAND = {"HEADWAY_GPU_STEP": "fused"}  # the step without LibTorch's operations, which is off unless asked for
 # Losses of a GPU and a processor differ by rounding, which a few dozen updates magnify to the fourth digit.
 SAME_LOSS = 1e-3
 
@@ -41,7 +43,7 @@ def output_of(command, seconds, environment=None):
     """Standard output of a command. Failed with the end of what it said where it fails or takes too long."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
-                              check=False, env=environment)
+                              check=False, env={**os.environ, **(environment or {})})
     except subprocess.TimeoutExpired:
         raise Failed(f"not done after {seconds} s") from None
     except OSError as error:
@@ -99,19 +101,29 @@ class Gpu:
     def racecheck(self):
         return self.sanitized("racecheck")
 
+    def hand_memcheck(self):
+        """A few steps on few examples."""
+        command = [sanitizer(), "--tool", "memcheck", "--error-exitcode", "9", "--target-processes", "all", self.program,
+                   "train", "sraven-reference", "--json", "-q"]
+        for setting in ("train.device=cuda", "train.steps=4", "train.batch=8", "train.warmup_steps=1", "train.eval_every=0",
+                        "train.eval_examples=8"):
+            command += ["--set", setting]
+        output_of(command, SECONDS["handmemcheck"], BY_HAND)
+        return "nothing found"
+
     def kernel_times(self):
         self.needs_kernels()
         print(output_of([self.kernels, "time"], SECONDS["kernels"]))
         return "see the table above"
 
-    def train(self, study, settings, seconds, options=()):
+    def train(self, study, settings, seconds, options=(), environment=None):
         """The records of `headway train` as JSON."""
         command = [self.program, "train", study, "--json", "-q", *options]
         for setting in settings:
             command += ["--set", setting]
-        return [json.loads(line) for line in output_of(command, seconds).splitlines()]
+        return [json.loads(line) for line in output_of(command, seconds, environment).splitlines()]
 
-    def step_ms(self, model, settings, seeds=1):
+    def step_ms(self, model, settings, seeds=1, environment=None):
         """Milliseconds of a step and seed, without the first hundred, which make the graph."""
         study, *sizes = model
         steps = 600 if model is SRAVEN else 300
@@ -121,7 +133,7 @@ class Gpu:
             options = ["--jobs", str(seeds)]
         records = self.train(study, [*sizes, *settings, *more, "train.device=cuda", f"train.steps={steps}",
                                      "train.warmup_steps=10", "train.eval_every=0", "train.eval_examples=16",
-                                     "train.log_every=100", "train.checkpoint_every=0"], SECONDS["steps"], options)
+                                     "train.log_every=100", "train.checkpoint_every=0"], SECONDS["steps"], options, environment)
         times = []
         for run in {record["run"] for record in records if record.get("split") == "train"}:
             mine = [r for r in records if r.get("run") == run and r.get("split") == "train"]
@@ -143,7 +155,7 @@ class Gpu:
     def steps(self):
         jax, words = self.jax_times()
         print(f"Milliseconds of a training step. {words}")
-        print(f"{'network':9}{'variant':10}{'precision':11}{'seeds':>6}{'Headway':>10}{'eager':>10}{'JAX':>10}"
+        print(f"{'network':9}{'variant':10}{'precision':11}{'seeds':>6}{'Headway':>10}{'by hand':>10}{'eager':>10}{'JAX':>10}"
               f"{'eager/Headway':>15}{'JAX/Headway':>13}")
         slower = []
         for name, model, precisions in (("sraven", SRAVEN, ("fp32", "tf32", "bf16")), ("text", TEXT, ("fp32", "bf16"))):
@@ -153,8 +165,9 @@ class Gpu:
                         settings = [f"train.attention={variant}", f"train.precision={precision}"]
                         ours = self.step_ms(model, settings, seeds)
                         eager = self.step_ms(model, [*settings, "train.eager=true"]) if seeds == 1 else None
+                        hand = self.step_ms(model, settings, 1, BY_HAND) if (precision, seeds) == ("fp32", 1) else None
                         theirs = jax.get((name, variant, precision if seeds == 1 else f"{precision}x{seeds}"))
-                        print(f"{name:9}{variant:10}{precision:11}{seeds:6}{ours:10.3f}{number(eager, 10)}"
+                        print(f"{name:9}{variant:10}{precision:11}{seeds:6}{ours:10.3f}{number(hand, 10)}{number(eager, 10)}"
                               f"{number(theirs, 10)}{ratio(eager, ours, 15)}{ratio(theirs, ours, 13)}", flush=True)
                         if eager is not None and ours > 1.05 * eager:
                             slower.append(f"{name} {variant} {precision}")
@@ -165,16 +178,23 @@ class Gpu:
     def agreement(self):
         settings = ["train.steps=40", "train.warmup_steps=10", "train.eval_every=0", "train.eval_examples=16",
                     "train.log_every=10", "train.checkpoint_every=0"]
-        losses = {}
-        for device in ("cpu", "cuda"):
-            records = self.train("sraven-reference", [*settings, f"train.device={device}"], SECONDS["agreement"])
-            losses[device] = [record["loss"] for record in records if record.get("split") == "train"]
-        pairs = list(zip(losses["cpu"], losses["cuda"]))
-        distances = [abs(gpu / cpu - 1.0) for cpu, gpu in pairs]
-        words = f"loss {pairs[-1][1]:.4f}, on the processor {pairs[-1][0]:.4f}; largest relative difference {max(distances):.1e}"
-        if len(losses["cpu"]) != len(losses["cuda"]) or not all(far <= SAME_LOSS for far in distances):
-            raise Failed(words)
-        return words
+
+        def losses(device, environment=None):
+            records = self.train("sraven-reference", [*settings, f"train.device={device}"], SECONDS["agreement"],
+                                 environment=environment)
+            return [record["loss"] for record in records if record.get("split") == "train"]
+
+        expected, words, far = losses("cpu"), [], []
+        for name, environment in (("LibTorch's step", None), ("the step by hand", BY_HAND)):
+            found = losses("cuda", environment)
+            distance = [abs(gpu / cpu - 1.0) for cpu, gpu in zip(expected, found)]
+            words.append(f"{name}: loss {found[-1]:.4f}, on the processor {expected[-1]:.4f}, largest relative "
+                         f"difference {max(distance):.1e}")
+            if len(found) != len(expected) or not all(one <= SAME_LOSS for one in distance):
+                far.append(name)
+        if far:
+            raise Failed("; ".join(words))
+        return "; ".join(words)
 
 
 def number(value, width):
@@ -216,7 +236,7 @@ def main():
     print(f"gpu: {device}")
     gpu = Gpu(arguments.program, arguments.kernels, arguments.jax)
     parts = [("check", gpu.check), ("memcheck", gpu.memcheck), ("racecheck", gpu.racecheck),
-             ("kernels", gpu.kernel_times), ("agreement", gpu.agreement), ("steps", gpu.steps)]
+             ("handmemcheck", gpu.hand_memcheck), ("kernels", gpu.kernel_times), ("agreement", gpu.agreement), ("steps", gpu.steps)]
     wanted = arguments.only.split(",") if arguments.only else [name for name, _ in parts]
     unknown = set(wanted) - {name for name, _ in parts}
     if unknown:
@@ -224,7 +244,7 @@ def main():
     rows = run_parts([part for part in parts if part[0] in wanted])
     print()
     for name, outcome, words in rows:
-        print(f"{name:12}{outcome:10}{words}")
+        print(f"{name:14}{outcome:10}{words}")
     failed = [name for name, outcome, _ in rows if outcome == "FAILED"]
     left_out = [name for name, outcome, _ in rows if outcome == "left out"]
     print(f"gpu: {'NOT passed (' + ', '.join(failed) + ')' if failed else 'passed'}"

@@ -11,23 +11,24 @@ import unittest
 GPU = pathlib.Path(__file__).with_name("gpu.py")
 # Answers as `headway train --json -q` does. The losses of the GPU are off by what LOSS_ERROR says, its steps take MS
 # (LibTorch's operations: EAGER_MS).
-PROGRAM = """#!{python}
+PROGRAM = """#!{python} -S
 import json, os, sys
 words = sys.argv[1:]
 settings = dict(word.split("=", 1) for word in words if "=" in word)
 cuda = settings["train.device"] == "cuda"
-ms = float(os.environ["EAGER_MS" if settings.get("train.eager") else "MS"])
+by_hand = os.environ.get("HEADWAY_GPU_STEP") == "fused"
+ms = float(os.environ["EAGER_MS" if settings.get("train.eager") else "MS"]) / (5 if by_hand else 1)
 every, steps = int(settings["train.log_every"]), int(settings["train.steps"])
 seeds = len(settings["sweep.seed"].split(",")) if "sweep.seed" in settings else 1
 for run in range(1, seeds + 1):
     for step in range(every, steps + 1, every):
         seconds = 1.0 + 1e-3 * ms * seeds * step
         print(json.dumps({{"run": run, "step": step, "split": "train", "steps_per_second": step / seconds,
-                          "loss": 2.0 + (float(os.environ["LOSS_ERROR"]) if cuda else 0.0)}}))
+                          "loss": 2.0 + (float(os.environ["LOSS_ERROR" if not by_hand else "HAND_ERROR"]) if cuda else 0.0)}}))
 print(json.dumps({{"summary": True}}))
 """
-KERNELS = """#!{python}
-import os, sys, time
+KERNELS = """#!{python} -S
+import os, sys
 if sys.argv[1] == "device" and os.environ.get("NO_DEVICE"):
     print("gpu_kernels: no CUDA device")
     sys.exit(69)
@@ -49,7 +50,7 @@ class GpuTest(unittest.TestCase):
         return str(path)
 
     def run_gpu(self, *options, **environment):
-        given = {"LOSS_ERROR": "1e-5", "MS": "0.5", "EAGER_MS": "2.5", **environment}
+        given = {"LOSS_ERROR": "1e-5", "HAND_ERROR": "1e-5", "MS": "0.5", "EAGER_MS": "2.5", **environment}
         return subprocess.run([sys.executable, "-B", GPU, "--program", self.script("headway", PROGRAM), "--kernels",
                                self.script("kernels", KERNELS), *options], capture_output=True, text=True, check=False,
                               env={**os.environ, "PATH": "/nowhere", "CUDA_HOME": "/nowhere", **given})
@@ -73,7 +74,7 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed")
         row = [line.split() for line in done.stdout.splitlines() if line.startswith("sraven") and " fp32 " in line][0]
-        self.assertEqual(row, ["sraven", "hyla", "fp32", "1", "0.500", "2.500", "5.00"])
+        self.assertEqual(row, ["sraven", "hyla", "fp32", "1", "0.500", "0.100", "2.500", "5.00"])
         seeds = [line.split() for line in done.stdout.splitlines() if " 16 " in line][0]
         self.assertEqual(seeds, ["sraven", "hyla", "tf32", "16", "0.500"])
 
@@ -84,8 +85,8 @@ class GpuTest(unittest.TestCase):
         self.assertIn("298 layers checked, 3 wrong", done.stdout)
 
     def test_other_losses_than_the_processor_s_are_noticed(self):
-        for error in ("0.01", "nan"):
-            done = self.run_gpu("--only", "agreement", LOSS_ERROR=error)
+        for wrong in ({"LOSS_ERROR": "0.01"}, {"LOSS_ERROR": "nan"}, {"HAND_ERROR": "0.01"}):
+            done = self.run_gpu("--only", "agreement", **wrong)
             self.assertEqual(done.stdout.splitlines()[-1], "gpu: NOT passed (agreement)")
 
     def test_steps_slower_than_libtorch_s_operations_are_noticed(self):
@@ -94,10 +95,10 @@ class GpuTest(unittest.TestCase):
         self.assertIn("slower than LibTorch's operations: sraven hyla fp32", done.stdout)
 
     def test_what_is_not_installed_is_left_out_by_name(self):
-        done = self.run_gpu("--only", "memcheck,kernels")
+        done = self.run_gpu("--only", "memcheck,handmemcheck,kernels")
         self.assertEqual(done.returncode, 0, done.stdout)
         if not os.path.exists("/usr/local/cuda/bin/compute-sanitizer"):
-            self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed; left out: memcheck")
+            self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed; left out: memcheck, handmemcheck")
         self.assertEqual(self.run_gpu("--only", "kernel").returncode, 2)
 
 
