@@ -38,7 +38,7 @@ MakeStepDevice step_device_of(const EngineSetup& setup) {
 }
 
 DeviceStep::DeviceStep(const EngineSetup& setup, const UpdatedArrays& arrays, MakeStepDevice make)
-    : setup_(setup), on_(arrays), make_(make), memory_(arrays.values.device()) {
+    : setup_(setup), on_(arrays), make_(make), memory_(arrays.values.device(), true) {
   if (make_ == nullptr) return;
   const auto doubles = at::dtype(at::kDouble).device(arrays.values.device());
   loss_ = at::zeros({1}, doubles);
