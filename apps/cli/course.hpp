@@ -137,8 +137,10 @@ std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& fin
     const SolveResult* solved = nullptr;
     if constexpr (requires { finished->result.solve; }) {
       solved = &finished->result.solve;
-    } else {
+    } else if constexpr (std::is_convertible_v<decltype(&finished->result), const SolveResult*>) {
       solved = &finished->result;
+    } else {
+      return nullptr;
     }
     return std::make_shared<const Reusable>(
         Reusable{finished->job.study, {finished, &finished->job.dataset}, {finished, solved}});

@@ -12,6 +12,7 @@ Verb solve_verb();
 Verb align_verb();
 Verb prune_verb();
 Verb prune_network_verb();
+Verb rank_verb();
 Verb sample_verb();
 Verb train_verb();
 Verb latents_verb();
@@ -29,10 +30,10 @@ Verb completion_verb();
 /// All verbs of this build, in the order of --help.
 inline const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
-      solve_verb(),   align_verb(),     prune_verb(),   prune_network_verb(), sample_verb(),
-      predict_verb(), train_verb(),     latents_verb(), evaluate_verb(),      extract_verb(),
-      gram_verb(),    merge_verb(),     inspect_verb(), validate_verb(),      studies_verb(),
-      help_verb(),    completion_verb()};
+      solve_verb(),   align_verb(),   prune_verb(),     prune_network_verb(), rank_verb(),
+      sample_verb(),  predict_verb(), train_verb(),     latents_verb(),       evaluate_verb(),
+      extract_verb(), gram_verb(),    merge_verb(),     inspect_verb(),       validate_verb(),
+      studies_verb(), help_verb(),    completion_verb()};
   return all;
 }
 

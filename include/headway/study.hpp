@@ -290,6 +290,24 @@ struct EvaluateOptions {
   static const OptionTable<EvaluateOptions>& table();
 };
 
+/// Which readout a ranking is of.
+enum class ReadoutAfterRemoval {
+  kFixed,     ///< fitted to the whole network, and kept without the head
+  kRefitted,  ///< fitted again to what is left
+};
+Words<ReadoutAfterRemoval> words_of(ReadoutAfterRemoval);
+
+/// [rank]: heads by what their removal costs
+struct RankOptions {
+  ReadoutAfterRemoval readout = ReadoutAfterRemoval::kFixed;
+  RemovedAs removed_as = RemovedAs::kMean;
+  Index cheapest = 0;             ///< k of the probability to be among the k cheapest; 0: a quarter
+  std::optional<double> penalty;  ///< of the readout; absent: the best for examples left out
+  Index examples = 300;           ///< that a trained network is asked about
+
+  static const OptionTable<RankOptions>& table();
+};
+
 /// SRAVEN: the feature whose answer gives the latent code of an instance. kRandom draws one for
 /// each instance. kLast takes the last, whose rules are very unbalanced because rule sets are
 /// sorted.
@@ -337,6 +355,7 @@ struct Study {
   ExtractOptions extract;
   EvaluateOptions evaluate;
   LatentsOptions latents;
+  RankOptions rank;
   std::vector<SweepAxis> sweep;  ///< of training runs; train_runs() gives the runs
   int threads = 0;               ///< 0 = all cores
 

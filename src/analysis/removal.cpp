@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/example_errors.hpp"
 #include "headway/analysis/head_scores.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/error.hpp"
@@ -42,10 +43,6 @@ Kept kept_heads(const std::vector<int>& heads, const std::vector<int>& removed) 
                             layer + 1, heads[layer]));
   }
   return kept;
-}
-
-VectorXd squared_errors(const MatrixXd& outputs, const MatrixXd& labels) {
-  return (outputs - labels).rowwise().squaredNorm() / static_cast<double>(labels.cols());
 }
 
 ExampleQuality examples_of(const MatrixXd& outputs, const MatrixXd& labels) {

@@ -19,10 +19,6 @@ install(FILES ${PROJECT_BINARY_DIR}/headwayConfig.cmake ${PROJECT_BINARY_DIR}/he
 foreach(folder studies omniglot digits texts)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/headway COMPONENT program)
 endforeach()
-# How to cite the version that is installed.
-file(READ ${PROJECT_SOURCE_DIR}/CITATION.cff citation)
-string(REPLACE "\ntype: software\n" "\ntype: software\nversion: ${PROJECT_VERSION}\n" citation "${citation}")
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/CITATION.cff CONTENT "${citation}" @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/CITATION.cff ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+install(FILES ${PROJECT_SOURCE_DIR}/CITATION.cff ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 include(HeadwayPackages)

@@ -58,6 +58,9 @@ std::vector<Section> make_sections() {
       "latents", "latent codes of trained networks, and what is decoded from them",
       [](auto& study) -> auto& { return study.latents; }, LatentsOptions::table(),
       Side::kTraining));
+  add(section(
+      "rank", "heads by what their removal costs, with errors",
+      [](auto& study) -> auto& { return study.rank; }, RankOptions::table(), Side::kBoth));
   return all;
 }
 

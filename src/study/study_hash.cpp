@@ -45,7 +45,7 @@ std::string study_hash(const Study& study) {
   Study defaults;
   defaults.task.set_kind(study.task.kind());
   std::vector<std::string> left_out;
-  std::vector<const char*> younger = {"evaluate", "latents"};
+  std::vector<const char*> younger = {"evaluate", "latents", "rank"};
   if (description_of(study.task.kind()).side == Side::kTraining) younger.push_back("prune");
   for (const char* name : younger) {
     if (section_text(study, name) == section_text(defaults, name)) left_out.emplace_back(name);
@@ -58,6 +58,7 @@ std::string solve_hash(const Study& study) {
   hashed.name = Study{}.name;
   hashed.align = {};
   hashed.prune = {};
+  hashed.rank = {};
   hashed.sample = {};
   hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   return study_hash(hashed);
@@ -77,6 +78,7 @@ std::string sample_hash(const Study& study) {
   hashed.name = Study{}.name;
   hashed.align = {};
   hashed.prune = {};
+  hashed.rank = {};
   hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   hashed.sample.checkpoint_seconds = SampleOptions{}.checkpoint_seconds;
   return study_hash(hashed);
@@ -91,7 +93,7 @@ std::string train_hash(const Study& study) {
   hashed.extract = {};
   // These sections look at trained networks and change nothing in them. Without them in the hash,
   // checkpoints stay valid when such a section gets a new key.
-  return hash_without(hashed, {"evaluate", "latents", "prune"});
+  return hash_without(hashed, {"evaluate", "latents", "prune", "rank"});
 }
 
 }  // namespace headway

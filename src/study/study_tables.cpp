@@ -1,6 +1,6 @@
-// The tables of a study's own sections; their words are in study_words.cpp. Tasks are in
-// task_kinds.cpp, networks and their training in training/model/transformer_options.cpp and
-// train_options.cpp, the saddle point in theory/.
+// The tables of a study's own sections; their words are in study_words.cpp. Those of trained
+// networks are in network_tables.cpp, tasks in task_kinds.cpp, networks and their training in
+// training/model/transformer_options.cpp and train_options.cpp, the saddle point in theory/.
 #include <limits>
 #include <string>
 
@@ -48,20 +48,6 @@ OptionType<T> unless(T by_default, OptionType<T> type) {
     return held == by_default ? std::string() : write(held);
   };
   return type;
-}
-
-/// A table of keys of [task]. check_study() checks them against the task.
-OptionType<OptionValue> task_keys() {
-  const std::string allowed = "a table of keys of [task]";
-  return {allowed,
-          [allowed](const OptionValue& value, const std::string& path) {
-            if (value.get<OptionValue::Table>() == nullptr) refuse(value, path, allowed);
-            return value;
-          },
-          [](const OptionValue& held) {
-            return held.get<OptionValue::Table>()->empty() ? std::string() : text_of(held);
-          },
-          [](const OptionValue&, const std::string&) {}};
 }
 
 }  // namespace
@@ -320,78 +306,6 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
          counts_where("task.kind", "text",
                       option("sample_temperature", &T::sample_temperature, real(0.0, 100.0),
                              "text: temperature of these tokens; 0 = always the likeliest"))}}});
-  return table;
-}
-
-const OptionTable<ExtractOptions>& ExtractOptions::table() {
-  using E = ExtractOptions;
-  static const OptionTable<E> table = {{
-      option("run", &E::run, integer<Index>(1, kLargestCount),
-             "which run of a sweep, counted from 1"),
-      option("layers", &E::layers,
-             list(integer<Index>(1, 1'000), "a list of layers, from 1, rising", 1, 1'000),
-             "transformers: layers whose parts count one by one; absent: the last layer"),
-      option(
-          "form", &E::form, optional(choice<ExtractForm>()),
-          "transformers: contributions takes the network apart exactly; attention keeps only its "
-          "attention matrices. absent: contributions"),
-      option("parts", &E::parts, optional(choice<training::GeneratedParts>()),
-             "HYLA: one part for each head, or for each pair of a head that generates and one that "
-             "reads; absent: heads"),
-      option("position", &E::position, optional(integer<Index>(1, kLargestCount)),
-             "transformers: which scored token, counted from 1; absent: the last one"),
-      option("weights", &E::weights, choice<KeptWeights>(),
-             "weights of the best checkpoint, or of the last step"),
-      option("train_examples", &E::train_examples, integer<Index>(1, kLargestCount),
-             "training examples P of the data set"),
-      option("test_examples", &E::test_examples, integer<Index>(0, kLargestCount),
-             "test examples; 0 = no test set"),
-      option("validation_examples", &E::validation_examples, integer<Index>(0, kLargestCount),
-             "validation examples, for choosing a temperature; 0 = none"),
-      option("out_of_distribution_examples", &E::out_of_distribution_examples,
-             integer<Index>(0, kLargestCount), "examples of each further set; 0 = none"),
-  }};
-  return table;
-}
-
-const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
-  using E = EvaluateOptions;
-  static const OptionTable<E> table = {{
-      option("weights", &E::weights, choice<KeptWeights>(),
-             "weights of the best checkpoint, or of the last step"),
-      option("examples", &E::examples, integer<Index>(0, kLargestCount),
-             "examples of each split; 0 = as many as train.eval_examples"),
-  }};
-  return table;
-}
-
-const OptionTable<LatentsOptions>& LatentsOptions::table() {
-  using L = LatentsOptions;
-  static const OptionTable<L> table = {{
-      option("weights", &L::weights, choice<KeptWeights>(),
-             "weights of the best checkpoint, or of the last step"),
-      option(
-          "task", &L::task, task_keys(),
-          "keys of [task] that differ from training. sraven: permuted = false unless given here."),
-      option("layers", &L::layers,
-             list(integer<Index>(1, kLargestCount), "a list of layers, counted from 1", 1,
-                  kMostLayers),
-             "layers to decode; absent: all"),
-      option(
-          "feature", &L::feature, choice<LatentFeature>(),
-          "sraven: the feature whose codes are decoded. Rule sets are sorted, so the rules of the "
-          "last one are very unbalanced."),
-      option("examples", &L::examples, integer<Index>(1, kLargestCount),
-             "examples of training tasks, and as many of held-out tasks"),
-      option("folds", &L::folds, integer<int>(2, 1000),
-             "folds of the cross-validation over training tasks"),
-      option("shuffles", &L::shuffles, integer<int>(0, kLargestCount),
-             "control fits to labels that are exchanged between tasks"),
-      option("regularisation", &L::regularisation,
-             one_or_list(real(0.0, kLargestReal, Ends::kOpenBelow),
-                         "a number > 0 and <= 1e9, or a list of them", kMostPoints),
-             "L2 penalties that cross-validation chooses among"),
-  }};
   return table;
 }
 

@@ -73,6 +73,12 @@ Words<ExtractForm> words_of(ExtractForm) {
   return kWords;
 }
 
+Words<ReadoutAfterRemoval> words_of(ReadoutAfterRemoval) {
+  static constexpr Word<ReadoutAfterRemoval> kWords[] = {
+      {"fixed", ReadoutAfterRemoval::kFixed}, {"refitted", ReadoutAfterRemoval::kRefitted}};
+  return kWords;
+}
+
 Words<RemovedAs> words_of(RemovedAs) {
   static constexpr Word<RemovedAs> kWords[] = {{"zero", RemovedAs::kZero},
                                                {"mean", RemovedAs::kMean}};

@@ -35,7 +35,7 @@ class Settings(unittest.TestCase):
                          f"to make the copy again: python3 {Path(__file__).name} --update")
 
     def test_every_section_that_is_no_task_and_no_verb_of_the_program_alone_is_there(self):
-        self.assertEqual(set(native.module().options()) - set(signatures.SECTIONS), {"task", "extract"})
+        self.assertEqual(set(native.module().options()) - set(signatures.SECTIONS), {"task", "extract", "rank"})
 
 
 class Signatures(unittest.TestCase):

@@ -144,6 +144,8 @@ class Contents(unittest.TestCase):
         for point in card["points"]:
             self.assertIsNotNone(point["alignment"])
             self.assertIn("losses", point["sources"]["saddle_point"])
+            rises = point["sources"]["saddle_point"]["rises"]  # with the theory's U_1, and with U_1 = 1
+            self.assertEqual((len(rises["theory"]), len(rises["control"])), (len(card["heads"]), len(card["heads"])))
         self.assertEqual(list(self.data["sources"]),
                          ["beside", "saddle_point", "corrected", "samples", "gaussian_process"])
 

@@ -38,8 +38,8 @@ FIRST_TIER = {
     "posterior": "exact_chain weight_posterior",
     "training": "trainer transformer_options",
     "study": "shard study sweep train_run train_task",
-    "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results network_results predict_results provenance prune_results sample_results theory_results train_results",
-    "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network sample solve train",
+    "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results network_results predict_results provenance prune_results rank_results sample_results theory_results train_results",
+    "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network rank sample solve train",
     "schedule": "merge schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }

@@ -159,14 +159,19 @@ def catch_faults(root):
 
 
 def version_faults(root):
-    """The version stands in one file alone; CMake, the Python package and its wheel take it from there, and the newest
-    release of the changelog is it."""
+    """CMake, the Python package and its wheel take the version from src/version.txt. The newest release of the changelog is
+    it, and CITATION.cff has the version and date of that release."""
     version = (root / "src/version.txt").read_text().strip()
-    newest = re.search(r"(?m)^## \[(\d[^\]]*)\]", (root / "CHANGELOG.md").read_text())
+    newest = re.search(r"(?m)^## \[(\d[^\]]*)\] - (.*)$", (root / "CHANGELOG.md").read_text())
+    release = newest.groups() if newest else (None, None)
     faults = []
-    if newest is None or newest.group(1) != version:
-        faults.append(f"CHANGELOG.md: newest release is {newest and newest.group(1)}; src/version.txt has {version}")
-    for name in ("CMakeLists.txt", "CITATION.cff", "apps/python/pyproject.toml", "apps/python/headway/version.py"):
+    if release[0] != version:
+        faults.append(f"CHANGELOG.md: newest release is {release[0]}; src/version.txt has {version}")
+    cited = dict(re.findall(r"(?m)^(version|date-released): (.*)$", (root / "CITATION.cff").read_text()))
+    for key, due in zip(("version", "date-released"), release):
+        if cited.get(key) != due:
+            faults.append(f"CITATION.cff: {key} is {cited.get(key)}; CHANGELOG.md has {due}")
+    for name in ("CMakeLists.txt", "apps/python/pyproject.toml", "apps/python/headway/version.py"):
         if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", (root / name).read_text()):
             faults.append(f"{name}: has the version {version}, which stands in src/version.txt")
     return faults
@@ -261,8 +266,10 @@ class RulesCatchViolations(MadeTree):
     def test_versions(self):
         tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "", "apps/python/headway/version.py": "",
                 "src/version.txt": "0.1.0\n", "CHANGELOG.md": "## [0.2.0] - soon",
-                "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\n"}
+                "CITATION.cff": "cff-version: 1.2.0\nversion: 0.1.0\ndate-released: soon\n"}
         self.assertEqual(len(self.faults(version_faults, files=tree)), 3)
+        right = {**tree, "CMakeLists.txt": "", "CHANGELOG.md": "## [0.1.0] - soon"}
+        self.assertEqual(self.faults(version_faults, files=right), [])
 
     def test_top_level(self):
         tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}

@@ -54,6 +54,7 @@ from headway.network_verbs import evaluate, latents, prune_network, train
 from headway.networks import from_attentions, from_hugging_face, from_torch
 from headway.prediction_results import PredictResult
 from headway.predictions import predict
+from headway.rank_results import RankResult
 from headway.ranking.cumulative import RemovalCurves
 from headway.ranking.exports import kvpress_press
 from headway.ranking.table import HeadRanking
@@ -68,7 +69,7 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RemovalCurves", "RemovalResult", "Result", "Study",
+    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RankResult", "RemovalCurves", "RemovalResult", "Result", "Study",
     "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",

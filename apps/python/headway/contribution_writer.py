@@ -15,6 +15,8 @@ from headway.errors import BadDataError
 from headway.network_writer import (Options, Source, check_paths, checked_labels, guarded,
                                     network_errors, write_labels)
 
+ROUNDING = 1e-11  # squared: examples that differ by less, in single precision, are the same
+
 
 def write_contributions(path: Path, sources: Mapping[str, Source],
                         names: Sequence[Sequence[str]], options: Options, overwrite: bool) -> Path:
@@ -72,7 +74,8 @@ def _normalise(file: h5py.File, sources: Mapping[str, Source]) -> None:
     parts = [slice(begin, begin + 64) for begin in range(0, len(train), 64)]
     mean = sum(train[part].sum(axis=0, dtype=np.float64) for part in parts) / len(train)
     diagonal = sum(np.square(train[part] - mean).sum() for part in parts) / train.size
-    if not diagonal > 0.0:
+    size = sum(np.square(train[part], dtype=np.float64).sum() for part in parts) / train.size
+    if not diagonal > ROUNDING * size:
         raise BadDataError("train: the contributions are the same on all examples: nothing can be "
                            "learned from them")
     for name in sources:

@@ -22,18 +22,19 @@ from headway.network_predictions import NetworkPredictResult, read_network_predi
 from headway.network_reader import read_network, read_removals, read_scores
 from headway.network_results import RemovalResult
 from headway.prediction_results import PredictResult, read_predictions
+from headway.rank_results import RankResult, read_rankings
 from headway.record_reader import Group, array, attribute, integers, listed, read, shape_text
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice)
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict",
-         "network_predict")
+         "network_predict", "rank")
 PROVENANCE = ("study", *FIELDS["provenance"])
 
 
 AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult,
-                  NetworkPredictResult]
+                  NetworkPredictResult, RankResult]
 
 
 def read_result(path: str | os.PathLike) -> AnyResult:
@@ -46,9 +47,9 @@ def read_result(path: str | os.PathLike) -> AnyResult:
 
     Returns
     -------
-    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult or NetworkPredictResult
+    Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, PredictResult, NetworkPredictResult or RankResult
         A Result of solve, align, prune and sample; else that of train, of latents, of evaluate, of
-        prune_network, of predict, or of predict with trained networks.
+        prune_network, of predict, of predict with trained networks, or of rank.
 
     Raises
     ------
@@ -128,6 +129,7 @@ _OF_NETWORKS = {
                                                       **_common(file, path)),
     "predict": read_predictions,
     "network_predict": read_network_predictions,
+    "rank": read_rankings,
     "evaluate": lambda file, path: EvaluateResult(
         runs=read_evaluated_runs(file), evaluated_on=hdf5.text(file.attrs.get("evaluated_on", "")),
         **_common(file, path))}

@@ -14,6 +14,8 @@ from headway.network_predictions import NetworkAnswers, NetworkPredictResult
 from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
+from headway.rank_results import RankResult
+from headway.ranking.measured import CUTS
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
@@ -39,7 +41,8 @@ def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     """The header and the rows of `table`, as texts."""
     for kind, rows in ((TrainingResult, _training_rows), (LatentsResult, _latent_rows),
                        (EvaluateResult, _evaluated_rows), (RemovalResult, _removal_rows),
-                       (PredictResult, _predicted_rows), (NetworkPredictResult, _network_predicted_rows)):
+                       (PredictResult, _predicted_rows), (NetworkPredictResult, _network_predicted_rows),
+                       (RankResult, _rank_rows)):
         if isinstance(result, kind):
             return rows(result)
     columns = _sample_columns(result) if result.kind == "sample" else _solve_columns(result)
@@ -304,6 +307,20 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
                 rows.append([shown, ",".join(str(run.seed) for run in runs), split, metric,
                              _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
     return ["variant", "seeds", "split", "metric", "value"], rows
+
+
+def _rank_rows(result: RankResult) -> tuple[list[str], list[list[str]]]:
+    """A row for each head of each network, the cheapest first. The control U = 1 stands beside the theory's cut."""
+    header = ["variant", "seed", "rank", "head", "estimate", "90 %", "among k cheapest", "removal", "cut, U = 1", "cut, theory's U"]
+    rows = []
+    for run in result.runs:
+        for row in run.order():
+            rows.append([run.attributes["label"], str(run.attributes["seed"]), str(int(run["rank"][row])), run.names[row],
+                         measured_text(run["estimate"][row], run["estimate_error"][row]),
+                         f"{run['estimate_low'][row]:.4g} to {run['estimate_high'][row]:.4g}",
+                         f"{run['among_cheapest'][row]:.2f}",
+                         *(measured_text(run[name][row], run[f"{name}_error"][row]) for name in (run.target, *CUTS))])
+    return header, rows
 
 
 def _removal_rows(result: RemovalResult) -> tuple[list[str], list[list[str]]]:

@@ -14,6 +14,7 @@ from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
 from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
+from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
 from headway.signatures import with_older_names
 from headway.study_files import text_of_path
@@ -65,6 +66,8 @@ def _groups(result: AnyResult) -> dict[str, Group]:
     if isinstance(result, (PredictResult, NetworkPredictResult)):
         arrays = "points" if isinstance(result, PredictResult) else "groups"
         raise UsageError(f"to_datatree: takes no result of predict; allowed: its arrays, as in result.{arrays}[0].mean")
+    if isinstance(result, RankResult):
+        raise UsageError("to_datatree: takes no result of rank; allowed: its columns, as in result.runs[0][\"estimate\"]")
     if isinstance(result, RemovalResult):
         return removal_groups(result)
     if isinstance(result, LatentsResult):

@@ -15,6 +15,7 @@
 #include "headway/network_prune_results.hpp"
 #include "headway/predict_results.hpp"
 #include "headway/prune_results.hpp"
+#include "headway/rank_results.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/results/lookup.hpp"
 #include "headway/sample_results.hpp"
@@ -313,6 +314,17 @@ void result_fields(Visitor& visit, const Study& study, const NetworkPredictResul
 template <class Visitor>
 void result_fields(Visitor& visit, const Study& study, const NetworkPruneResult& r) {
   network_fields(visit, study, r, r.groups);
+}
+
+template <class Visitor>
+void result_fields(Visitor& visit, const Study& study, const RankResult& r) {
+  constexpr FieldForm kJson = {.place = FieldPlace::kJson};
+  visit("partial", r.interrupted, "interrupted: only finished networks are there", kJson);
+  visit("planned_runs", static_cast<Index>(r.planned), "networks of the sweep");
+  visit("task", study.task.kind(), "kind of task", {.place = FieldPlace::kFile});
+  visit("runs", r.runs, "one entry a network, or the data set");
+  visit("seconds", r.seconds, "time of the computation", kJson);
+  visit("threads", r.threads, "threads that were used", kJson);
 }
 
 }  // namespace headway

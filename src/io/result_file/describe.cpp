@@ -45,6 +45,7 @@ constexpr Listing kListings[] = {
     {NetworkPredictResult::kVerb, "runs/*", "name label seed step"},
     {EvaluateResult::kVerb, "runs/*", "name label seed"},
     {EvaluateResult::kVerb, "runs/*/evaluations/*", "name examples loss accuracy r2"},
+    {RankResult::kVerb, "runs/*", "name label seed target examples loss penalty ceiling"},
     {NetworkPruneResult::kVerb, "groups/*", "name label"},
     {NetworkPruneResult::kVerb, "groups/*/scores/*",
      "name error_rise_spearman error_rise_spearman_standard_error"}};
@@ -168,7 +169,8 @@ std::string describe_result(const Hdf5InputFile& file) {
     if (kind == listing.verb && has_first(file, listing)) out += table(file, listing);
   }
   const bool of_networks = kind == EvaluateResult::kVerb || kind == NetworkPruneResult::kVerb;
-  if (of_networks) {
+  const bool trained = kind == RankResult::kVerb && text(file, "/", "task") != "dataset";
+  if (of_networks || trained) {
     return out + "To remake it, run the command above; the file that it names holds the networks\n";
   }
   if (kind == PredictResult::kVerb || kind == NetworkPredictResult::kVerb) {

@@ -184,6 +184,7 @@ template struct ResultOutput<LatentsResult>;
 template struct ResultOutput<PredictResult>;
 template struct ResultOutput<NetworkPredictResult>;
 template struct ResultOutput<EvaluateResult>;
+template struct ResultOutput<RankResult>;
 
 void write_result_bytes(const std::string& file_path, std::string_view bytes, bool force) {
   check_output_path(file_path, force);

@@ -238,6 +238,7 @@ void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
   const double balancing = setup_.model.load_balancing;
   Tensor value, imbalance;
   {
+    choose_float32_products(setup_.precision, memory_.device().type());
     const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
                                     memory_.device().type());
     value = loss(model_->outputs(piece.input, balancing > 0.0 ? &imbalance : nullptr), piece);
@@ -321,6 +322,7 @@ void TorchEngine::update_on_cpu(const AdamWStep& step) {
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
   return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
+    choose_float32_products(setup_.precision, memory_.device().type());
     const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
                                     memory_.device().type());
     const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
@@ -335,6 +337,7 @@ std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
                                              std::span<const TokenPair> pairs) {
   return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
+    choose_float32_products(Precision::kFloat32, memory_.device().type());
     std::vector<Tensor> layers;
     for (const Tensor& a : model_->attention_weights(placed(batch, setup_.format.scored).input)) {
       std::vector<Tensor> codes;

@@ -14,6 +14,7 @@
 #include "headway/extract.hpp"
 #include "headway/train.hpp"
 #include "headway/training/contributions.hpp"
+#include "verbs/networks/scored_labels.hpp"
 
 namespace headway {
 namespace {
@@ -87,7 +88,7 @@ class PartReader {
       parallel_for(count, threads_, [&](Index i) {
         if (observer_.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
         out.outputs.row(first + i) = read_example(first + i, batch, i).transpose();
-        label(batch, i, out.labels.row(first + i));
+        add_label(format_, batch, i, place_, out.labels.row(first + i));
       });
       observer_.progress("extract " + part.split, static_cast<double>(first + count),
                          static_cast<double>(part.examples));
@@ -96,18 +97,6 @@ class PartReader {
   }
 
  private:
-  /// The targets of the token, one-hot for classes.
-  void label(const training::TaskBatch& batch, Index i, Eigen::Ref<Eigen::RowVectorXd> row) const {
-    const Index at = i * format_.scored + place_;
-    if (format_.loss == training::LossKind::kCrossEntropy) {
-      row[batch.classes[static_cast<std::size_t>(at)]] = 1.0;
-      return;
-    }
-    for (Index o = 0; o < format_.outputs; ++o) {
-      row[o] = batch.targets[static_cast<std::size_t>(at * format_.outputs + o)];
-    }
-  }
-
   const training::TrainingTask& task_;
   training::TaskFormat format_;
   int threads_;

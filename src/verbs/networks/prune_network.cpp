@@ -15,6 +15,7 @@
 #include "headway/training/head_removal.hpp"
 #include "results/by_label.hpp"
 #include "verbs/network_pruner.hpp"
+#include "verbs/networks/checked_removal.hpp"
 
 namespace headway {
 namespace {
@@ -27,7 +28,6 @@ constexpr Index kEvaluated = 256;  // examples at a time
 constexpr Index kExamples = 1000;
 constexpr Index kSensitivityExamples = 256;
 constexpr Index kMeanExamples = 64;
-constexpr Index kCheckedExamples = 2;
 
 /// A network that answers without some of its heads.
 class RemovableHeads {
@@ -48,7 +48,7 @@ class RemovableHeads {
                    examples);
       means_.emplace(model_, task().format(), parameters_, examples, resolve_threads(study.threads),
                      observer);
-      check();
+      check_heads_come_off(model_, task(), parameters_, observer);
     }
   }
 
@@ -94,19 +94,6 @@ class RemovableHeads {
   }
 
  private:
-  /// A removal that does nothing, or too much, gives numbers like any other.
-  void check() const {
-    training::TaskBatch few;
-    task().batch("train", 0, kCheckedExamples, few);
-    const training::MeanHeads means(model_, task().format(), parameters_, few, 1, observer_);
-    training::check_removal(
-        {model_, task().format(), parameters_, few},
-        [&](const std::vector<int>& heads) {
-          return training::without_heads(model_, parameters_, heads);
-        },
-        [&](const std::vector<int>& heads) { return means.without(heads); });
-  }
-
   [[nodiscard]] std::vector<training::NamedTensor> without(const std::vector<int>& removed,
                                                            RemovedAs removed_as) const {
     if (removed_as == RemovedAs::kMean) {

@@ -13,6 +13,7 @@
 #include "headway/predict.hpp"
 #include "headway/predict_networks.hpp"
 #include "headway/prune_network.hpp"
+#include "headway/rank_results.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/sample_results.hpp"
@@ -70,6 +71,7 @@ std::vector<Section> sections() {
           {"latent_group", "`groups/<g>` of latents", list_fields(headway::LatentGroup{})},
           {"evaluated_run", "`runs/<i>` of evaluate", list_fields(headway::EvaluatedRun{})},
           {"evaluated_group", "`groups/<g>` of evaluate", list_fields(headway::EvaluatedGroup{})},
+          {"ranking", "`runs/<i>` of rank", list_fields(headway::HeadRanking{})},
           {"gram", "Gram matrices (the root has the provenance too)", gram}};
 }
 

@@ -138,7 +138,7 @@ TEST_CASE("Damaged gzip and missing files are told apart") {
   const Bytes packed = headway::testing::load_bytes(scratch.file("images.gz"));
   const auto fails = [&](const Bytes& bytes) {
     store_bytes(scratch.file("images.gz"), bytes);
-    check_error(ErrorKind::kBadData, {"images.gz"},
+    check_error(ErrorKind::kBadData, {"images.gz: its gzip data are damaged or cut short"},
                 [&] { read_idx(scratch.file("images.gz"), scratch.file("labels")); });
   };
   fails(Bytes(packed.begin(), packed.begin() + static_cast<headway::Index>(packed.size() / 2)));

@@ -341,6 +341,7 @@ TEST_CASE("inspect describes results, data sets and other HDF5 files") {
   CHECK_THAT(text, ContainsSubstring("18446744073709551614") &&
                        ContainsSubstring("layer_2  [3, 3] float64"));
   CHECK_THAT(text, !ContainsSubstring("sets"));
+  CHECK_THAT(text, ContainsSubstring("[11, 12, 13]"));  // widths that differ
   SolveResult more = built_result(1);
   add_sets(more);
   write(result, more, true);

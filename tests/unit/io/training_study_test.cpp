@@ -404,7 +404,8 @@ query_rate = 0.25
   CHECK(has(fault(text, {"train.attention=softmax"}), "linear-value network has layers"));
   CHECK(has(fault(kSmall, {"train.query_rate=1.0"}), "linear_value"));
   CHECK(has(fault(text, {"task.files=[]"}), "task.files"));
-  CHECK(has(fault("[task]\nkind = \"omniglot\"\n"), "task.files is missing"));
+  CHECK(has(fault("[task]\nkind = \"omniglot\"\n"),
+            "task.files is missing: must be the path of an archive"));
   CHECK(has(fault(text, {"task.test=0.95"}), "task."));
   CHECK(has(fault(text, {"train.query_dim=13"}), "train.query_dim = 13"));
   const std::string bad =

@@ -125,7 +125,7 @@ TEST_CASE("Texts that are too short, and ids out of range, are refused") {
   text.token_bytes = std::vector<double>(7, 1.0);
   CHECK_THROWS_WITH(
       make_text_task(std::make_shared<const headway::tasks::TokenizedText>(text), options),
-      Catch::Matchers::ContainsSubstring("token id 7"));
+      Catch::Matchers::ContainsSubstring("token id 7: must be from 0 to 6"));
   options.held_out = 1.0;
   CHECK_THROWS_AS(make_byte_text_task(std::string(400, 'a'), options), headway::Error);
 }

@@ -38,11 +38,11 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
                     *share_shown(points, every), "thick bars: ± 1 standard deviation over the posterior of $U_1$",
                     "thin bars: ± 1 standard error over examples",
                     *(["diamonds: the same with $U_1$ = 1, without the theory"] if any(
-                        _without_theory(point) is not None for point in points) else []), r"$\tau$: how sure the order of the heads is (1: certain)")
+                        without_theory(point) is not None for point in points) else []), r"$\tau$: how sure the order of the heads is (1: certain)")
     return figure
 
 
-def _without_theory(point: Point) -> np.ndarray | None:
+def without_theory(point: Point) -> np.ndarray | None:
     """The control with U_1 = 1; older files lack it."""
     return point.pruning.values.get("squared_error_change_without_theory")
 
@@ -56,7 +56,7 @@ def _panel(axes: Axes, point: Point) -> None:
         known = np.isfinite(errors)
         axes.errorbar(changes[known], rows[known], xerr=errors[known], fmt="none",
                       ecolor=style.INK, elinewidth=width)
-    control = _without_theory(point)
+    control = without_theory(point)
     if control is not None:
         axes.plot(control, rows, linestyle="none", marker="D", markersize=4.5, markerfacecolor="white",
                   markeredgecolor=style.INK, markeredgewidth=1.0, zorder=4)

@@ -11,6 +11,7 @@ import numpy as np
 from headway.figures.accuracy import measure_error
 from headway.figures.heads import losses
 from headway.figures.path_sizes import size_warning
+from headway.figures.worth import without_theory
 from headway.report.beside import beside
 from headway.report.cards import Card, Place
 from headway.report.numbers import packed, plain, rounded
@@ -88,6 +89,7 @@ def _point(card: Card, place: Place, scale: _Predictions) -> dict[str, Any]:
         sources["saddle_point"] = _source(result, place.theory.order_parameters, place.theory, scale)
         if place.pruned is not None:
             sources["saddle_point"]["losses"] = _losses(place.pruned)
+            sources["saddle_point"]["rises"] = _rises(place.pruned)
     corrected = _corrected(place)
     if corrected is not None:
         sources["corrected"] = _source(result, corrected.order_parameters, corrected, scale)
@@ -158,6 +160,14 @@ def _matrix(matrix: np.ndarray) -> Any:
 def _losses(point: Point) -> dict[str, Any]:
     found = losses(point)
     return {"axis": found.axis.replace("\n", " "), "values": rounded(found.values)}
+
+
+def _rises(point: Point) -> dict[str, Any] | None:
+    """What the predictor loses without each head, by the theory's U_1 and by U_1 = 1, which has no theory in it."""
+    control = without_theory(point)
+    if control is None or not np.isfinite(point.pruning.squared_error_change).any():
+        return None
+    return {"theory": rounded(point.pruning.squared_error_change), "control": rounded(control), "set": point.pruning.set[0]}
 
 
 def _alignment(point: Point) -> dict[str, Any]:

@@ -116,6 +116,8 @@
   function scores(where, result, source) {
     const lists = [["Score: how much of U₁ lies on paths through the head, over the largest", source.scores]];
     if (source.losses) lists.push([source.losses.axis[0].toUpperCase() + source.losses.axis.slice(1) + " without the head", source.losses.values]);
+    if (source.rises) lists.push([`Rise of the squared error on ${source.rises.set} without the head`, source.rises.theory],
+      ["The same with U₁ = 1, without the theory", source.rises.control]);
     bars(where, lists, result.heads);
     if (result.size_warning) where.append(html("p", {class: "warning"}, `Beware: ${result.size_warning}.`));
   }

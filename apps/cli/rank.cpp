@@ -1,0 +1,194 @@
+#include "headway/rank.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "headway/error.hpp"
+#include "headway/io/trained_network.hpp"
+#include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
+#include "json_text.hpp"
+#include "prune_network.hpp"
+#include "table.hpp"
+#include "theory_course.hpp"
+#include "trained_data.hpp"
+#include "verbs.hpp"
+
+namespace headway::cli {
+namespace {
+
+struct RankJob : Job {
+  std::vector<TrainedNetwork> networks;
+};
+
+RankJob load_rank_job(const Options& options) {
+  RankJob job;
+  job.study = io::read_trained_study(options.input, options.study_overlays(),
+                                     {"rank.", "seed", "threads", "name"});
+  return job;
+}
+
+std::string read_rank_data(const Options& options, RankJob& job, Observer& observer) {
+  job.networks = io::read_trained_networks(options.input, job.study, KeptWeights::kBest, observer);
+  require_training_data(options, options.study_overlays(), job.networks.front().data_hash,
+                        observer);
+  return job.networks.front().data_hash;
+}
+
+std::string plan_rank(const Options& options, const RankJob& job) {
+  const Index examples = job.study.rank.examples;
+  if (options.json) {
+    nlohmann::ordered_json out;
+    out["dry_run"] = true;
+    out["verb"] = "rank";
+    out["study"] = job.study.name;
+    out["networks"] = job.networks.size();
+    out["examples"] = examples;
+    return json_text(out);
+  }
+  return fmt::format("{}: heads of {} networks, each removed on {} examples\noutput {}\n",
+                     job.study.name, job.networks.size(), examples,
+                     options.output.empty() ? "none" : options.output);
+}
+
+const RankColumn* column_named(const HeadRanking& ranking, const std::string& name) {
+  const auto at = std::ranges::find(ranking.columns, name, &RankColumn::name);
+  return at == ranking.columns.end() ? nullptr : &*at;
+}
+
+std::string heads_table(const HeadRanking& ranking) {
+  std::vector<std::string> header = {"rank", "head<", "estimate", "90 %<",
+                                     fmt::format("among {} cheapest", ranking.cheapest)};
+  std::vector<const RankColumn*> shown;
+  for (const std::string& name : {ranking.target, std::string("cut_without_theory"),
+                                  std::string("cut_of_theory"), std::string("gradient")}) {
+    const RankColumn* column = column_named(ranking, name);
+    if (column == nullptr) continue;
+    shown.push_back(column);
+    header.push_back(name == "cut_without_theory" ? "cut, U = 1"
+                     : name == "cut_of_theory"    ? "cut, theory's U"
+                     : name == "gradient"         ? "gradient"
+                                                  : "removal");
+  }
+  std::vector<std::size_t> order(ranking.names.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t h) { return ranking.estimate[h]; });
+  Table table(header);
+  for (const std::size_t h : order) {
+    std::vector<std::string> row = {
+        std::to_string(ranking.ranks[h]), ranking.names[h], cell(ranking.estimate[h], "{:+.4f}"),
+        fmt::format("{:+.4f} to {:+.4f}", ranking.low[h], ranking.high[h]),
+        cell(ranking.among_cheapest[h], "{:.2f}")};
+    for (const RankColumn* column : shown) {
+      row.push_back(measured_text(column->value[h], column->error[h], "{:+.4f}"));
+    }
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+std::string ranking_text(const HeadRanking& ranking) {
+  std::string title =
+      ranking.variant.empty()
+          ? ranking.label
+          : fmt::format("run {}: {}, seed {}", ranking.run,
+                        ranking.label.empty() ? ranking.variant : ranking.label, ranking.seed);
+  title += fmt::format(": {} on {} {} examples; squared error {} with all", ranking.target,
+                       ranking.examples, ranking.split, cell(ranking.loss, "{:.4f}"));
+  if (!std::isnan(ranking.accuracy)) {
+    title += fmt::format(", accuracy {}", cell(ranking.accuracy, "{:.3f}"));
+  }
+  std::string costs;
+  for (const RankColumn& column : ranking.columns) {
+    if (column.passes <= 0.0 || column.name.starts_with("expected")) continue;
+    costs += fmt::format("{}{} {:g}", costs.empty() ? "" : ", ", column.name, column.passes);
+  }
+  std::string below = fmt::format(
+      "Orders on two halves of the examples agree by {:.2f} +- {:.2f}. No order can be expected to "
+      "agree with this one by more than {:.2f}. Heads of the same rank cannot be told apart.\n",
+      ranking.halves, ranking.halves_sd, ranking.ceiling);
+  if (!costs.empty()) below += fmt::format("Costs in forward passes: {}\n", costs);
+  return wrapped(title) + "\n" + heads_table(ranking) + wrapped(below);
+}
+
+std::string rank_text(const RankResult& result) {
+  std::string out;
+  for (const HeadRanking& ranking : result.runs) {
+    if (!out.empty()) out += "\n";
+    out += ranking_text(ranking);
+  }
+  return out;
+}
+
+Outcome rank_outcome(const RankResult& result) {
+  return Outcome{fmt::format("{} of {} rankings", result.runs.size(), result.planned),
+                 result.interrupted, result.seconds, result.threads};
+}
+
+Course<RankJob, RankResult> ranked_networks() {
+  Course<RankJob, RankResult> course;
+  course.load = &load_rank_job;
+  course.read_data = &read_rank_data;
+  course.plan = &plan_rank;
+  course.compute = [](const Options&, RankJob& job, Observer& watching) {
+    return headway::rank_networks(job.study, job.networks,
+                                  headway::make_task_maker(io::task_files()), watching);
+  };
+  course.outcome = &rank_outcome;
+  course.write = &write_result_file<RankJob, RankResult>;
+  course.print = [](const Options& options, const RankJob& job, const RankResult& result) {
+    return options.json ? io::result_json(job.study, result) + "\n" : rank_text(result);
+  };
+  return course;
+}
+
+std::vector<ExplainedTable> rank_tables() {
+  return {{"Columns",
+           {{"rank", "from 1, the cheapest head; heads that cannot be told apart share one"},
+            {"head", "layer and number; of a data set the name of the part"},
+            {"estimate",
+             "rise of the squared error without the head: what was measured, drawn to what the "
+             "readout expects as far as the errors ask for"},
+            {"90 %", "interval of that"},
+            {"among k cheapest", "probability to be one of the k heads that cost least"},
+            {"removal", "the rise as it was measured, each example left out"},
+            {"cut, U = 1", "rise for a ridge regression on the frozen parts of the layer"},
+            {"cut, theory's U", "the same with the order parameters of the theory at N = 10"},
+            {"gradient", "mean size of the gradient with respect to the head's output"}}}};
+}
+
+}  // namespace
+
+Verb rank_verb() {
+  Verb verb = make_theory_verb<RankResult>(
+      {.name = "rank",
+       .summary = "rank heads by what their removal costs, and say how sure that is",
+       .sections = {"rank"},
+       .about = "Removes each head and measures the squared error of a ridge readout on examples "
+                "that it "
+                "was not fitted to. Every number has its error. The heads are those of trained "
+                "networks, or the parts of one layer in a data set of contributions.",
+       .tables = rank_tables(),
+       .examples = {{"headway rank trained.h5", "the heads of every network of a train result"},
+                    {"headway rank parts.h5 --set rank.readout=refitted -o ranking.h5",
+                     "the parts in a data set of extract, with a readout that is fitted again"}},
+       .input = "result of headway train (HDF5) that holds the weights, or a data set of "
+                "contributions"},
+      {.reuses = false,
+       .compute =
+           [](const Options&, TheoryJob& job, Observer& observer) {
+             return headway::rank_parts(job.study, job.dataset, observer);
+           },
+       .table = [](const Study&, const RankResult& result) { return rank_text(result); },
+       .outcome = &rank_outcome});
+  verb.compute = [parts = std::move(verb.compute)](const Options& options, Observer& observer) {
+    return prunes_networks(options) ? carry_out(options, ranked_networks(), observer)
+                                    : parts(options, observer);
+  };
+  return verb;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,90 @@
+#include <Eigen/LU>
+#include <cmath>
+
+#include "headway/analysis/head_ranking.hpp"
+
+namespace headway::analysis {
+namespace {
+
+/// K between all outputs: sum_ab U_(a c, b d) xi_a . xi_b / (N_0 p), [C P, C P].
+MatrixXd frozen_kernel(const RowMatrixXd& parts, Index count, const MatrixXd& u) {
+  const Index examples = parts.rows(), features = parts.cols() / count, outputs = u.rows() / count;
+  MatrixXd kernel(outputs * examples, outputs * examples);
+  for (Index c = 0; c < outputs; ++c) {
+    for (Index d = 0; d < outputs; ++d) {
+      RowMatrixXd mixed = RowMatrixXd::Zero(examples, parts.cols());
+      for (Index a = 0; a < count; ++a) {
+        for (Index b = 0; b < count; ++b) {
+          const double weight = u(a * outputs + c, b * outputs + d);
+          if (weight == 0.0) continue;
+          mixed.middleCols(b * features, features) +=
+              weight * parts.middleCols(a * features, features);
+        }
+      }
+      kernel.block(c * examples, d * examples, examples, examples) = mixed * parts.transpose();
+    }
+  }
+  return kernel / static_cast<double>(parts.cols());
+}
+
+}  // namespace
+
+RowMatrixXd scaled_parts(const RowMatrixXd& parts) {
+  const RowMatrixXd centred = parts.rowwise() - parts.colwise().mean();
+  return centred / std::sqrt(centred.array().square().mean());
+}
+
+double matched_temperature(const RowMatrixXd& parts, Index count, double penalty) {
+  const Index features = parts.cols() / count;
+  RowMatrixXd sum = RowMatrixXd::Zero(parts.rows(), features);
+  for (Index a = 0; a < count; ++a) sum += parts.middleCols(a * features, features);
+  return penalty * sum.array().square().mean() / static_cast<double>(parts.cols());
+}
+
+VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const MatrixXd& y) {
+  // The error of example i is A_ii^-1 a_i with A = (K + T)^-1 and a = A y.
+  const Index count = y.rows(), outputs = y.cols();
+  MatrixXd shifted = kernel;
+  shifted.diagonal().array() += temperature;
+  const MatrixXd inverse = shifted.inverse();
+  if (kernel.rows() == count) {
+    const VectorXd own = inverse.diagonal().cwiseInverse();
+    return (own.asDiagonal() * (inverse * y)).rowwise().squaredNorm() /
+           static_cast<double>(outputs);
+  }
+  const VectorXd told = inverse * Eigen::Map<const VectorXd>(y.data(), y.size());
+  VectorXd errors(count);
+  for (Index i = 0; i < count; ++i) {
+    MatrixXd own(outputs, outputs);
+    VectorXd answer(outputs);
+    for (Index c = 0; c < outputs; ++c) {
+      answer[c] = told[c * count + i];
+      for (Index d = 0; d < outputs; ++d) own(c, d) = inverse(c * count + i, d * count + i);
+    }
+    errors[i] = own.partialPivLu().solve(answer).squaredNorm() / static_cast<double>(outputs);
+  }
+  return errors;
+}
+
+MatrixXd cut_changes(const RowMatrixXd& parts, Index count,
+                     const std::vector<std::vector<int>>& groups, const MatrixXd& y,
+                     double temperature, const MatrixXd& u) {
+  const MatrixXd whole = u.size() > 0 ? u : MatrixXd(MatrixXd::Ones(count, count));
+  const Index outputs = whole.rows() / count;
+  const auto errors = [&](const MatrixXd& at) {
+    return left_out_errors(frozen_kernel(parts, count, at), temperature, y);
+  };
+  const VectorXd before = errors(whole);
+  MatrixXd changes(static_cast<Index>(groups.size()), y.rows());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    MatrixXd cut = whole;
+    for (const int part : groups[g]) {
+      cut.middleRows(part * outputs, outputs).setZero();
+      cut.middleCols(part * outputs, outputs).setZero();
+    }
+    changes.row(static_cast<Index>(g)) = (errors(cut) - before).transpose();
+  }
+  return changes;
+}
+
+}  // namespace headway::analysis

@@ -1,0 +1,201 @@
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "headway/analysis/head_ranking.hpp"
+#include "headway/analysis/rank_correlation.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/numerics/dense.hpp"
+#include "headway/numerics/statistics.hpp"
+
+namespace headway::analysis {
+namespace {
+
+constexpr double kSlopeSpread = 0.5;                                                   // of b
+constexpr std::array kSpreads = {0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5};  // of tau
+constexpr double kUsualSpread = 0.8, kSpreadOfSpreads = 0.7;  // log tau ~ normal(log 0.8, 0.7^2)
+constexpr double kSmallestShift = 0.05;                       // of D_h, in units of s
+constexpr double kOwnShare = 0.5;  // of the pairs' covariance, that is the very readout's own
+constexpr Index kDraws = 4000;
+constexpr int kSplits = 200;                                  // into halves
+constexpr std::uint64_t kDrawsStream = 4, kHalvesStream = 5;  // of kResampledExamples
+constexpr double kErrorsApart = 2.0;
+constexpr double kTiniest = std::numeric_limits<double>::min();
+
+/// The posterior at one tau.
+struct Component {
+  double log_weight = 0.0;
+  VectorXd mean, gain;
+  MatrixXd covariance;
+};
+
+/// Positive definite also where heads change nothing.
+Eigen::LLT<MatrixXd> factor_of(MatrixXd matrix) {
+  matrix.diagonal().array() += std::max(1e-12 * matrix.trace(), kTiniest);
+  return Eigen::LLT<MatrixXd>(matrix);
+}
+
+Component component_at(double spread, const MatrixXd& prior, const MatrixXd& noise,
+                       const VectorXd& measured, const VectorXd& expected) {
+  const Eigen::LLT<MatrixXd> root = factor_of(prior + noise);
+  const VectorXd seen = root.matrixL().solve(measured - expected);
+  const MatrixXd pull = root.matrixL().solve(prior);
+  const double usual = std::log(spread / kUsualSpread) / kSpreadOfSpreads;
+  Component found;
+  found.log_weight = -0.5 * seen.squaredNorm() - root.matrixLLT().diagonal().array().log().sum() -
+                     0.5 * usual * usual;
+  found.mean = expected + pull.transpose() * seen;
+  found.covariance = prior - pull.transpose() * pull;
+  found.gain = MatrixXd(root.matrixU().solve(pull)).diagonal();
+  return found;
+}
+
+/// [draws, H] of the mixture, with what is the very readout's own.
+MatrixXd draws_of(const std::vector<Component>& components, const VectorXd& weights,
+                  const MatrixXd& own, std::uint64_t seed) {
+  std::vector<MatrixXd> roots;
+  for (const Component& one : components) {
+    const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(one.covariance + own, true);
+    roots.emplace_back(eigen.vectors * eigen.values.cwiseMax(0.0).cwiseSqrt().asDiagonal());
+  }
+  Rng rng(seed, StreamPurpose::kResampledExamples, kDrawsStream);
+  MatrixXd draws(kDraws, own.rows());
+  VectorXd z(own.rows());
+  for (Index d = 0; d < kDraws; ++d) {
+    double left = rng.uniform();
+    Index chosen = 0;
+    while (chosen + 1 < weights.size() && left >= weights[chosen]) left -= weights[chosen++];
+    for (double& x : z) x = rng.normal();
+    const auto at = static_cast<std::size_t>(chosen);
+    draws.row(d) = (components[at].mean + roots[at] * z).transpose();
+  }
+  return draws;
+}
+
+std::vector<int> order_of(const VectorXd& values) {
+  std::vector<int> order(static_cast<std::size_t>(values.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return values[a] < values[b]; });
+  return order;
+}
+
+std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+RankEstimate combine(const RemovalChanges& changes, std::uint64_t seed) {
+  const VectorXd measured = changes.mean();
+  const MatrixXd noise = changes.covariance();
+  const VectorXd& expected = changes.belief;
+  const double scale = std::max(changes.shift.mean(), kTiniest);
+  VectorXd moves = (changes.shift / scale).cwiseMax(kSmallestShift);
+  moves /= moves.mean();
+  MatrixXd shared = kSlopeSpread * kSlopeSpread * expected * expected.transpose();
+  shared.array() += scale * scale;
+  std::vector<Component> components;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const double spread : kSpreads) {
+    MatrixXd prior = shared;
+    prior.diagonal() += spread * spread * scale * scale * moves;
+    components.push_back(component_at(spread, prior, noise, measured, expected));
+    largest = std::max(largest, components.back().log_weight);
+  }
+  VectorXd weights(static_cast<Index>(components.size()));
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    weights[static_cast<Index>(i)] = std::exp(components[i].log_weight - largest);
+  }
+  weights /= weights.sum();
+  RankEstimate out{VectorXd::Zero(measured.size()), {}, 0.0, VectorXd::Zero(measured.size())};
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    const double weight = weights[static_cast<Index>(i)];
+    out.mean += weight * components[i].mean;
+    out.reliance += weight * components[i].gain;
+    out.spread += weight * kSpreads.at(i);
+  }
+  const MatrixXd own = kOwnShare * changes.pairs * changes.pairs.transpose();
+  out.draws = draws_of(components, weights, own, seed);
+  return out;
+}
+
+std::array<VectorXd, 2> RankEstimate::interval(double share) const {
+  std::array<VectorXd, 2> out = {VectorXd(draws.cols()), VectorXd(draws.cols())};
+  for (Index h = 0; h < draws.cols(); ++h) {
+    std::vector<double> sorted = listed(draws.col(h));
+    std::sort(sorted.begin(), sorted.end());
+    out[0][h] = numerics::quantile_of_sorted(sorted, 0.5 * (1.0 - share));
+    out[1][h] = numerics::quantile_of_sorted(sorted, 0.5 * (1.0 + share));
+  }
+  return out;
+}
+
+VectorXd RankEstimate::deviation() const {
+  return ((draws.rowwise() - draws.colwise().mean()).colwise().squaredNorm() /
+          static_cast<double>(draws.rows()))
+      .cwiseSqrt()
+      .transpose();
+}
+
+VectorXd among_cheapest(const MatrixXd& draws, int k) {
+  VectorXd hits = VectorXd::Zero(draws.cols());
+  for (Index d = 0; d < draws.rows(); ++d) {
+    const std::vector<int> order = order_of(draws.row(d).transpose());
+    for (int place = 0; place < k && place < static_cast<int>(order.size()); ++place) {
+      hits[order[static_cast<std::size_t>(place)]] += 1.0;
+    }
+  }
+  return hits / static_cast<double>(draws.rows());
+}
+
+std::vector<int> shared_ranks(const MatrixXd& draws, double share) {
+  const std::vector<int> order = order_of(draws.colwise().mean().transpose());
+  std::vector<int> ranks(order.size(), 1);
+  int first = order.front(), rank = 1;
+  for (std::size_t place = 1; place < order.size(); ++place) {
+    const int head = order[place];
+    const auto above = (draws.col(head).array() > draws.col(first).array()).count();
+    if (static_cast<double>(above) >= share * static_cast<double>(draws.rows())) {
+      first = head;
+      rank = static_cast<int>(place) + 1;
+    }
+    ranks[static_cast<std::size_t>(head)] = rank;
+  }
+  return ranks;
+}
+
+RankCeiling rank_ceiling(const MatrixXd& rises, std::uint64_t seed) {
+  Rng rng(seed, StreamPurpose::kResampledExamples, kHalvesStream);
+  const Index half = rises.cols() / 2;
+  VectorXd found(kSplits);
+  for (double& one : found) {
+    std::vector<Index> order(static_cast<std::size_t>(rises.cols()));
+    std::iota(order.begin(), order.end(), Index{0});
+    numerics::shuffle(order, rng);
+    VectorXd first = VectorXd::Zero(rises.rows()), second = first;
+    for (Index i = 0; i < rises.cols(); ++i) {
+      (i < half ? first : second) += rises.col(order[static_cast<std::size_t>(i)]);
+    }
+    one = spearman(listed(first / static_cast<double>(half)),
+                   listed(second / static_cast<double>(rises.cols() - half)));
+  }
+  const double mean = found.mean();
+  return {mean, std::sqrt((found.array() - mean).square().mean()),
+          mean > 0.0 ? std::sqrt(2.0 * mean / (1.0 + mean)) : 0.0};
+}
+
+double told_apart(const MatrixXd& rises) {
+  double apart = 0.0, pairs = 0.0;
+  for (Index one = 0; one < rises.rows(); ++one) {
+    for (Index other = 0; other < one; ++other) {
+      const numerics::Moments difference =
+          numerics::moments(VectorXd((rises.row(one) - rises.row(other)).transpose()));
+      pairs += 1.0;
+      apart += std::abs(difference.mean) > kErrorsApart * difference.standard_error() ? 1.0 : 0.0;
+    }
+  }
+  return apart / pairs;  // NaN for one head
+}
+
+}  // namespace headway::analysis

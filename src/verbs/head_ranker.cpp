@@ -1,0 +1,154 @@
+#include "verbs/head_ranker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "headway/analysis/removal.hpp"
+#include "headway/core/labels.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/error.hpp"
+#include "headway/solve.hpp"
+
+namespace headway {
+namespace {
+
+constexpr Index kFewestExamples = 8, kFewestOfClass = 2;
+constexpr double kIntervalShare = 0.9;  // and what tells heads apart
+constexpr Index kTheoryWidth = 10;
+
+std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
+
+/// U_1 of the theory for these parts, the outputs of a part side by side.
+MatrixXd solved_order_parameters(const RowMatrixXd& parts, Index count, const MatrixXd& labels,
+                                 double temperature, int threads) {
+  tasks::Dataset dataset;
+  dataset.name = "parts of a layer";
+  dataset.form = AttentionForm::kPathFeatures;
+  dataset.heads = {static_cast<int>(count)};
+  dataset.layers.resize(1);
+  dataset.features = parts.cols() / count;
+  dataset.train.path_features = parts;
+  dataset.train.labels = labels;
+  Study study;
+  study.task.set_kind(TaskKind::kDataset);
+  study.model.widths = {{kTheoryWidth}};
+  study.model.temperatures = {temperature};
+  study.solve.hessian = study.solve.corrections = When::kOff;
+  study.threads = threads;
+  Observer quiet;  // with many parts the theory is at its end at this width: said in the documents
+  return headway::solve(study, dataset, quiet).points.at(0).order_parameters.layers.front();
+}
+
+RankColumn column(std::string name, const VectorXd& value, const VectorXd& error, double passes) {
+  return {std::move(name), listed(value), listed(error), passes};
+}
+
+void check_cheapest(Index cheapest, std::size_t heads) {
+  if (cheapest <= static_cast<Index>(heads)) return;
+  throw OptionError(
+      fmt::format("rank.cheapest = {}: must be at most {}, the number of heads", cheapest, heads),
+      {"rank.cheapest"});
+}
+
+}  // namespace
+
+void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels) {
+  const auto refuse = [&](const std::string& fault) {
+    throw Error(ErrorKind::kBadData, fmt::format("{}: labels: {}", name, fault));
+  };
+  const Index examples = labels.rows(), classes = labels.cols();
+  if (examples < kFewestExamples) {
+    refuse(fmt::format("{} examples: must be at least {}", examples, kFewestExamples));
+  }
+  if ((labels.rowwise() - labels.row(0)).isZero(0.0)) {
+    refuse(fmt::format("are the same for all {} examples: must be at least two different labels",
+                       examples));
+  }
+  if (!labels_are_classes(labels)) return;
+  const VectorXd of_class = classes == 1 ? VectorXd(Eigen::Vector2d((labels.array() < 0.0).count(),
+                                                                    (labels.array() > 0.0).count()))
+                                         : VectorXd(labels.colwise().sum().transpose());
+  if (examples < of_class.size()) {
+    refuse(fmt::format("{} examples of {} classes: must be more examples than classes", examples,
+                       of_class.size()));
+  }
+  for (Index c = 0; c < of_class.size(); ++c) {
+    // A class that is never there is no fault of one-hot labels of many classes.
+    if (of_class[c] != 1.0) continue;
+    refuse(
+        fmt::format("class {} has 1 of {} examples: must be at least {} of each class that "
+                    "there is",
+                    c, examples, kFewestOfClass));
+  }
+}
+
+RankColumn column_of_examples(std::string name, const MatrixXd& rows, double passes) {
+  VectorXd value(rows.rows()), error(rows.rows());
+  for (Index h = 0; h < rows.rows(); ++h) {
+    const analysis::Estimate mean = analysis::estimate_mean(rows.row(h).transpose());
+    value[h] = mean.mean;
+    error[h] = mean.error;
+  }
+  return column(std::move(name), value, error, passes);
+}
+
+FrozenCuts frozen_cuts(const RowMatrixXd& parts, Index count,
+                       const std::vector<std::vector<int>>& groups, const MatrixXd& labels,
+                       double penalty, int threads) {
+  const RowMatrixXd scaled = analysis::scaled_parts(parts);
+  const MatrixXd centred = labels.rowwise() - labels.colwise().mean();
+  const double temperature = analysis::matched_temperature(scaled, count, penalty);
+  const MatrixXd u = solved_order_parameters(scaled, count, centred, temperature, threads);
+  return {analysis::cut_changes(scaled, count, groups, centred, temperature, MatrixXd()),
+          analysis::cut_changes(scaled, count, groups, centred, temperature, u)};
+}
+
+HeadRanking ranking_of(const MeasuredHeads& measured, const std::string& target,
+                       const analysis::RankedReadout& whole, const MatrixXd& labels,
+                       const RankOptions& wanted, std::uint64_t seed) {
+  const std::size_t heads = measured.names.size();
+  check_cheapest(wanted.cheapest, heads);
+  const auto chosen = std::find_if(measured.removals.begin(), measured.removals.end(),
+                                   [&](const auto& one) { return one.first == target; });
+  if (chosen == measured.removals.end()) throw Error(ErrorKind::kInternal, "no removal " + target);
+  const analysis::RemovalChanges& changes = chosen->second;
+  const analysis::RankEstimate estimate = analysis::combine(changes, seed);
+  HeadRanking out;
+  out.target = "removal_" + target;
+  out.examples = labels.rows();
+  out.loss = whole.errors().mean();
+  if (labels_are_classes(labels)) {
+    out.accuracy = right_answers(labels - whole.readout().missed, labels).mean();
+  }
+  out.penalty = whole.readout().penalty;
+  out.cheapest =
+      wanted.cheapest > 0 ? wanted.cheapest : std::max<Index>(1, static_cast<Index>(heads) / 4);
+  const analysis::RankCeiling ceiling = analysis::rank_ceiling(changes.rises, seed);
+  out.halves = ceiling.halves;
+  out.halves_sd = ceiling.deviation;
+  out.ceiling = ceiling.whole;
+  out.told_apart = analysis::told_apart(changes.rises);
+  out.names = measured.names;
+  out.layers = measured.layers;
+  out.heads = measured.heads;
+  out.ranks = analysis::shared_ranks(estimate.draws, kIntervalShare);
+  const auto interval = estimate.interval(kIntervalShare);
+  out.estimate = listed(estimate.mean);
+  out.low = listed(interval[0]);
+  out.high = listed(interval[1]);
+  out.error = listed(estimate.deviation());
+  out.among_cheapest =
+      listed(analysis::among_cheapest(estimate.draws, static_cast<int>(out.cheapest)));
+  for (const auto& [name, change] : measured.removals) {
+    out.columns.push_back(
+        column("removal_" + name, change.mean(), change.error(), measured.removal_passes));
+    out.columns.push_back(
+        column("expected_" + name, change.belief, change.belief_error, measured.removal_passes));
+  }
+  out.columns.insert(out.columns.end(), measured.others.begin(), measured.others.end());
+  return out;
+}
+
+}  // namespace headway

@@ -1,0 +1,171 @@
+#include "headway/analysis/head_ranking.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/core/rng.hpp"
+
+using namespace headway;
+using namespace headway::analysis;
+using Catch::Matchers::WithinAbs;
+
+namespace {
+
+MatrixXd drawn(Index rows, Index columns, std::uint64_t stream) {
+  Rng rng(3, StreamPurpose::kResampledExamples, stream);
+  MatrixXd out(rows, columns);
+  for (double& x : out.reshaped()) x = rng.normal();
+  return out;
+}
+
+MatrixXd rows_without(const MatrixXd& x, const std::vector<Index>& left_out) {
+  std::vector<Index> kept;
+  for (Index i = 0; i < x.rows(); ++i) {
+    if (std::find(left_out.begin(), left_out.end(), i) == left_out.end()) kept.push_back(i);
+  }
+  return x(kept, Eigen::all);
+}
+
+/// Fitted with the scales of all examples, as the formula takes them to stay: the plain definition.
+MatrixXd answers_when_fitted_without(const RidgeReadout& whole, const MatrixXd& x,
+                                     const MatrixXd& y, const std::vector<Index>& left_out,
+                                     const MatrixXd& at) {
+  const auto standardised = [&](const MatrixXd& some) {
+    return MatrixXd((some.rowwise() - whole.mean).array().rowwise() / whole.scale.array());
+  };
+  MatrixXd a = standardised(rows_without(x, left_out));
+  MatrixXd b = rows_without(y, left_out);
+  const Eigen::RowVectorXd of_a = a.colwise().mean(), of_b = b.colwise().mean();
+  a.rowwise() -= of_a;
+  b.rowwise() -= of_b;
+  const MatrixXd hessian =
+      a.transpose() * a + whole.penalty * MatrixXd::Identity(a.cols(), a.cols());
+  const MatrixXd weights = hessian.ldlt().solve(a.transpose() * b);
+  return ((standardised(at).rowwise() - of_a) * weights).rowwise() + of_b;
+}
+
+}  // namespace
+
+TEST_CASE("Leaving examples out of a ridge readout is fitting without them") {
+  for (const Index features : {3, 15}) {  // fewer and more than examples
+    const MatrixXd x = drawn(9, features, 1), y = drawn(9, 2, 2), other = drawn(9, features, 3);
+    const RidgeReadout readout(x, y, 0.7);
+    const RidgeReadout::Pair pairs = readout.two_left_out({2, 5});
+    const MatrixXd moved = readout.answers_left_out(other);
+    for (Index i = 0; i < 9; ++i) {
+      const MatrixXd alone = answers_when_fitted_without(readout, x, y, {i}, x.row(i));
+      CHECK((readout.missed.row(i) - (y.row(i) - alone)).norm() < 1e-10);
+      const MatrixXd there = answers_when_fitted_without(readout, x, y, {i}, other.row(i));
+      CHECK((moved.row(i) - there).norm() < 1e-10);
+      for (Index k = 0; k < 2; ++k) {
+        const Index second = k == 0 ? 2 : 5;
+        const MatrixXd both = answers_when_fitted_without(readout, x, y, {i, second}, x.row(i));
+        for (Index c = 0; c < 2; ++c) {
+          CHECK_THAT(pairs.first[static_cast<std::size_t>(c)](i, k),
+                     WithinAbs(y(i, c) - both(0, c), 1e-10));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Without a penalty the one is taken whose left-out error is smallest") {
+  const MatrixXd x = drawn(20, 6, 4), y = x.col(0) + 0.3 * drawn(20, 1, 5);
+  const RidgeReadout chosen(x, y, std::nullopt);
+  for (int power = -4; power <= 3; ++power) {
+    const RidgeReadout other(x, y, std::pow(10.0, power));
+    CHECK(chosen.missed.squaredNorm() <= other.missed.squaredNorm() * (1.0 + 1e-12));
+  }
+}
+
+TEST_CASE("Left-out errors of a kernel predictor are those of fitting without the example") {
+  const MatrixXd root = drawn(8, 8, 6), y = drawn(8, 2, 7);
+  const MatrixXd kernel = root * root.transpose();
+  const double temperature = 0.4;
+  const VectorXd errors = left_out_errors(kernel, temperature, y);
+  MatrixXd all = MatrixXd::Zero(16, 16);  // the same kernel for both outputs, output by output
+  all.topLeftCorner(8, 8) = all.bottomRightCorner(8, 8) = kernel;
+  const VectorXd by_blocks = left_out_errors(all, temperature, y);
+  for (Index i = 0; i < 8; ++i) {
+    std::vector<Index> kept;
+    for (Index j = 0; j < 8; ++j) {
+      if (j != i) kept.push_back(j);
+    }
+    MatrixXd shifted = kernel(kept, kept);
+    shifted.diagonal().array() += temperature;
+    const MatrixXd answer =
+        kernel(std::vector<Index>{i}, kept) * shifted.inverse() * y(kept, Eigen::all);
+    const double error = (y.row(i) - answer).squaredNorm() / 2.0;
+    CHECK_THAT(errors[i], WithinAbs(error, 1e-9));
+    CHECK_THAT(by_blocks[i], WithinAbs(error, 1e-9));
+  }
+}
+
+TEST_CASE("A cut of parts is a predictor of the parts that are left") {
+  const RowMatrixXd parts = scaled_parts(drawn(10, 12, 8));
+  const MatrixXd labels = drawn(10, 1, 9);
+  const MatrixXd y = labels.rowwise() - labels.colwise().mean();
+  const MatrixXd changes = cut_changes(parts, 3, {{0}, {1, 2}, {}}, y, 0.5, MatrixXd());
+  const auto errors = [&](const MatrixXd& sum) {
+    return left_out_errors(sum * sum.transpose() / 12.0, 0.5, y);
+  };
+  const MatrixXd a = parts.leftCols(4), b = parts.middleCols(4, 4), c = parts.rightCols(4);
+  const VectorXd whole = errors(a + b + c);
+  CHECK((changes.row(0).transpose() - (errors(b + c) - whole)).norm() < 1e-10);
+  CHECK((changes.row(1).transpose() - (errors(a) - whole)).norm() < 1e-10);
+  CHECK(changes.row(2).norm() == 0.0);
+}
+
+namespace {
+
+/// Heads whose measured rises have these means, all with the same noise.
+RemovalChanges rises_around(const VectorXd& means, double noise, const VectorXd& belief) {
+  const Index heads = means.size(), examples = 400;
+  RemovalChanges out;
+  out.rises = noise * drawn(heads, examples, 10);
+  out.rises.colwise() += means - out.rises.rowwise().mean();
+  out.pairs = MatrixXd::Zero(heads, 1);
+  out.shift = VectorXd::Constant(heads, 0.1);
+  out.belief = belief;
+  out.belief_error = VectorXd::Zero(heads);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("The combined estimate follows what is certain: the measurement, or what is expected") {
+  const VectorXd means = Eigen::Vector4d(0.0, 0.1, 0.2, 0.4),
+                 belief = Eigen::Vector4d(0.3, 0.2, 0.1, 0.0);
+  const RankEstimate sure = combine(rises_around(means, 1e-4, belief), 1);
+  CHECK((sure.mean - means).norm() < 1e-3);
+  CHECK(sure.reliance.minCoeff() > 0.99);
+  const RankEstimate unsure = combine(rises_around(means, 100.0, belief), 1);
+  CHECK(unsure.reliance.maxCoeff() < 0.05);
+  CHECK(shared_ranks(sure.draws, 0.9) == std::vector<int>{1, 2, 3, 4});
+  for (Index h = 1; h < 4; ++h) CHECK(unsure.mean[h] < unsure.mean[h - 1]);
+  const RankEstimate blind = combine(rises_around(means, 100.0, VectorXd::Constant(4, 0.1)), 1);
+  CHECK(shared_ranks(blind.draws, 0.9) == std::vector<int>{1, 1, 1, 1});
+  const auto interval = sure.interval(0.9);
+  for (Index h = 0; h < 4; ++h) {
+    const auto inside =
+        (sure.draws.col(h).array() >= interval[0][h] && sure.draws.col(h).array() <= interval[1][h])
+            .count();
+    CHECK(std::abs(static_cast<double>(inside) / static_cast<double>(sure.draws.rows()) - 0.9) <
+          0.002);
+  }
+  const VectorXd cheapest = among_cheapest(unsure.draws, 2);
+  CHECK_THAT(cheapest.sum(), WithinAbs(2.0, 1e-12));
+  CHECK(among_cheapest(sure.draws, 2) == VectorXd(Eigen::Vector4d(1.0, 1.0, 0.0, 0.0)));
+}
+
+TEST_CASE("The ceiling is 1 where halves agree and 0 where nothing is measured") {
+  const VectorXd means = VectorXd::LinSpaced(8, 0.0, 1.0), none = VectorXd::Zero(8);
+  const RankCeiling certain = rank_ceiling(rises_around(means, 1e-3, none).rises, 1);
+  CHECK_THAT(certain.whole, WithinAbs(1.0, 1e-12));
+  CHECK(told_apart(rises_around(means, 1e-3, none).rises) == 1.0);
+  CHECK(rank_ceiling(rises_around(none, 1.0, none).rises, 1).whole < 0.5);
+  CHECK(told_apart(rises_around(none, 1.0, none).rises) < 0.2);
+}
