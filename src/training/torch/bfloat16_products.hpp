@@ -60,4 +60,14 @@ class Bfloat16Products {
   bool on_;
 };
 
+/// Products of LibTorch's operations in this precision while it lives.
+struct ProductsIn {
+  ProductsIn(Precision precision, at::DeviceType device)
+      : bfloat16(precision == Precision::kBfloat16, device) {
+    choose_float32_products(precision, device);
+  }
+
+  Bfloat16Products bfloat16;
+};
+
 }  // namespace headway::training::detail

@@ -237,9 +237,7 @@ void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
   const double balancing = setup_.model.load_balancing;
   Tensor value, imbalance;
   {
-    choose_float32_products(setup_.precision, memory_.device().type());
-    const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
-                                    memory_.device().type());
+    const ProductsIn products(setup_.precision, memory_.device().type());
     value = loss(model_->outputs(piece.input, balancing > 0.0 ? &imbalance : nullptr), piece);
   }
   const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
@@ -321,9 +319,7 @@ void TorchEngine::update_on_cpu(const AdamWStep& step) {
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
   return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
-    choose_float32_products(setup_.precision, memory_.device().type());
-    const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
-                                    memory_.device().type());
+    const ProductsIn products(setup_.precision, memory_.device().type());
     const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
                          .to(at::kFloat)
                          .to(at::kCPU)
