@@ -44,7 +44,7 @@ std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
   a.layer = {{batch.examples, n.heads, wanted, setup.format.tokens, n.query_dim / n.heads,
               n.value_dim / n.heads},
              n.attention_options(),
-             GpuArithmetic::kFloat32};
+             setup.precision == Precision::kTf32 ? GpuArithmetic::kTf32 : GpuArithmetic::kFloat32};
   const auto plan = plan_gpu_attention(a.layer.shape, a.layer.options, a.layer.arithmetic,
                                        n.positions == Positions::kRelative, batch.dropout, device);
   if (!plan) return std::nullopt;
@@ -58,7 +58,7 @@ std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& 
   if (n.network != NetworkKind::kTransformer) return "the network is linear-value";
   if (n.encoder_layers > 0) return "the network has an encoder";
   if (n.feed_forward == FeedForward::kMixture) return "the network has a mixture of experts";
-  if (setup.precision != Precision::kFloat32) return "the precision is not fp32";
+  if (setup.precision == Precision::kBfloat16) return "the precision is bf16";
   constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
   if (n.layers > kMostLayers) return fmt::format("there are more than {} layers", kMostLayers);
   for (const Index wanted : {setup.format.tokens, setup.format.scored}) {

@@ -62,6 +62,7 @@ StepProduct StepBuilder::linear(const Linear& n, const float* x, const std::stri
   p.left = {x, n.in, 0};
   p.right = {value(weight), n.in, 0};
   p.right_transposed = true;
+  p.tf32 = tf32();
   p.bias = value(bias);
   p.out = {y, n.out, 0};
   return p;
@@ -75,6 +76,7 @@ StepProduct StepBuilder::back(const Linear& n, const float* dy, const std::strin
   p.inner = n.out;
   p.left = {dy, n.out, 0};
   p.right = {value(weight), n.in, 0};
+  p.tf32 = tf32();
   p.out = {dx, n.in, 0};
   return p;
 }
@@ -91,6 +93,7 @@ void StepBuilder::weight_gradient(const Linear& n, const float* dy, const float*
   p.left = {dy, n.out, rows * n.out};
   p.left_transposed = true;
   p.right = {x, n.in, rows * n.in};
+  p.tf32 = tf32();
   p.out = {sum(weight, copies, n.out * n.in), n.in, n.out * n.in};
   launch("gradient of " + weight, p);
   if (!has(bias)) return;

@@ -62,6 +62,7 @@ class StepBuilder {
   float* floats(const std::string& name, Index count) {
     return device_->array<float>(name.c_str(), count);
   }
+  [[nodiscard]] bool tf32() const { return setup_.precision == Precision::kTf32; }
   [[nodiscard]] bool has(const std::string& name) const { return offsets_.contains(name); }
   [[nodiscard]] const float* value(const std::string& name) const;
   /// y = x W^T + b (+ added).

@@ -33,6 +33,7 @@ struct StepProduct {
   Index rows = 0, columns = 0, inner = 0, batch = 1;
   StepMatrix<const float> left, right;
   bool left_transposed = false, right_transposed = false;
+  bool tf32 = false;              ///< factors are rounded to TF32
   const float* bias = nullptr;    ///< [columns], or null
   StepMatrix<const float> added;  ///< data null: nothing is added
   ProductEnd end = ProductEnd::kNone;

@@ -296,6 +296,19 @@ TEST_CASE("The engine on a hand-written step gives what it gives on the CPU", "[
   }
 }
 
+TEST_CASE("A hand-written step in TF32 has rounded gradients", "[torch]") {
+  const PatternTask task(5, 2);
+  EngineSetup setup = engine_setup(model_of("hyla"), task, true);
+  const EngineAnswer exact = engine_answer(setup, task);
+  setup.precision = Precision::kTf32;
+  setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+    return std::make_unique<EmulatedStepDevice>();
+  };
+  const EngineAnswer rounded = engine_answer(setup, task);
+  check_same_gradients(rounded.gradients, exact.gradients, 2e-2);
+  CHECK(relative_to(rounded.gradients[0].values, exact.gradients[0].values, 0.0) > 1e-5);
+}
+
 TEST_CASE("The engine leaves what a hand-written step does not serve to LibTorch", "[torch]") {
   TransformerOptions model = model_of("softmax");
   model.feed_forward = FeedForward::kMixture;
