@@ -38,7 +38,8 @@ void show_progress(const std::string& line);
 std::size_t progress_columns();
 
 /// "train [########            ] 43 %, 12 min left, run 3 of 9": a bar and as many of `more` as fit
-/// into `columns`. `share`: from 0 to 1. `seconds_left`: 0 where nobody knows. `widest`: of the bar.
+/// into `columns`. `share`: from 0 to 1. `seconds_left`: 0 where nobody knows. `widest`: of the
+/// bar.
 std::string bar_line(const std::string& title, double share, double seconds_left,
                      const std::vector<std::string>& more, std::size_t columns,
                      std::size_t widest = 20);

@@ -55,7 +55,8 @@ class Desk : public StopSignal {
     const Clock::time_point now = Clock::now();
     if (now - told_of_replica_ < kProgressPeriod) return;
     told_of_replica_ = now;
-    tell_detail(*observer_, fmt::format("chain {} replica {} of {}", chain + 1, replica + 1, replicas_),
+    tell_detail(*observer_,
+                fmt::format("chain {} replica {} of {}", chain + 1, replica + 1, replicas_),
                 fmt::format("beta {:.3g}", inverse_temperature));
   }
 

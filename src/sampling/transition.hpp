@@ -8,8 +8,8 @@
 
 namespace headway::sampling {
 
-/// What a chain tells while it runs. It asks before every evaluation of the density whether to stop,
-/// so that even a long trajectory can be abandoned.
+/// What a chain tells while it runs. It asks before every evaluation of the density whether to
+/// stop, so that even a long trajectory can be abandoned.
 class StopSignal {
  public:
   StopSignal() = default;

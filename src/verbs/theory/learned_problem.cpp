@@ -173,7 +173,8 @@ LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& da
   std::vector<std::shared_ptr<const ExampleSource>> evaluated;
   if (dataset.test) evaluated.push_back(dataset.test->examples);
   for (const tasks::NamedSplit& set : dataset.sets) evaluated.push_back(set.split.examples);
-  if (!evaluated.empty()) learned.evaluation = attention_on(JoinedExamples(std::move(evaluated), dataset.heads));
+  if (!evaluated.empty())
+    learned.evaluation = attention_on(JoinedExamples(std::move(evaluated), dataset.heads));
   learned.labels = std::make_shared<MatrixXd>(dataset.train.labels);
   if (study.solve.attention_start == AttentionStart::kGiven ||
       study.sample.attention_start == AttentionStart::kGiven) {
