@@ -17,10 +17,12 @@ from headway.ranking.combine import combine
 from headway.ranking.cumulative import Curves, random_orders
 from headway.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts
-from headway.ranking.measured import REMOVALS, Measured
+from headway.rank_results import RankResult
+from headway.ranking.measured import CUTS, REMOVALS, Measured
 from headway.ranking.readouts import fit_readout, left_out_errors
 from headway.ranking.removal import Change, Whole, stacked
 from headway.ranking.table import ranking_of
+from headway.table import cells
 
 PENALTY = 3.0
 
@@ -382,6 +384,43 @@ class Cumulative(unittest.TestCase):
     def test_random_orders_are_those_of_the_seed(self):
         self.assertEqual(random_orders(5, 3, 1), random_orders(5, 3, 1))
         self.assertNotEqual(random_orders(5, 3, 1), random_orders(5, 3, 2))
+
+
+class Drawn(unittest.TestCase):
+    """A result of `headway rank` of two networks as table and figure: U = 1 stands beside the theory."""
+
+    def setUp(self):
+        def run(mean, label):
+            measured = measured_of(change_of(mean, 0.02), label=label, variant="softmax", seed=3, split="test_$_set")
+            measured.changes.update(zip(CUTS, (change_of([0.5, 0.1, 0.2, 0.3], 0.03), change_of([0.3, 0.2, 0.1, 0.4], 0.04))))
+            return ranking_of(measured, "zero", "fixed", None, 1)
+        self.result = RankResult(Path("ranking.h5"), "two networks", "fuzzy_logic",
+                                 (run([0.4, 0.1, 0.3, 0.2], "first"), run([0.1, 0.4, 0.2, 0.3], "second")))
+
+    def test_the_figure_shows_intervals_measurements_cuts_and_the_ceiling(self):
+        figure = self.result.plot()["head_ranking"]
+        self.assertEqual(len(figure.axes), 4)
+        for run, estimates, cuts in zip(self.result.runs, figure.axes[::2], figure.axes[1::2]):
+            order = run.order()
+            self.assertEqual([label.get_text() for label in estimates.get_yticklabels()],
+                             [f"{run.names[row]}   {int(run['rank'][row])}" for row in order])
+            low, high = np.array([segment[:, 0] for segment in estimates.collections[0].get_segments()]).T
+            np.testing.assert_array_equal((low, high), (run["estimate_low"][order], run["estimate_high"][order]))
+            drawn = {bars.get_label(): bars for bars in (*estimates.containers, *cuts.containers)}
+            for label, column in (("as measured", "removal_zero_fixed"), ("the theory's $U$", "cut_of_theory"),
+                                  ("$U$ = 1, without the theory", "cut_without_theory")):
+                line, _, (bars,) = drawn[label]
+                np.testing.assert_array_equal(line.get_xdata(), run[column][order])
+                ends = np.array([segment[:, 0] for segment in bars.get_segments()])
+                np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * run[f"{column}_error"][order])
+            self.assertIn(f"ceiling {run.ceiling.whole:.2f}", estimates.get_xlabel())
+        self.assertIn("heads at zero, readout as it is", " ".join(text.get_text() for text in figure.texts + [figure._suptitle]))
+
+    def test_the_table_has_both_cuts(self):
+        header, rows = cells(self.result)
+        self.assertEqual(header[-2:], ["cut, U = 1", "cut, theory's U"])
+        self.assertEqual([row[:4] for row in rows[:2]], [["first", "3", "1", "L1H2"], ["first", "3", "2", "L2H2"]])
+        self.assertTrue(rows[0][-2].startswith("0.10") and rows[0][-1].startswith("0.20"), rows[0])
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_predictions import NetworkAnswers, NetworkPredictResult
 from headway.network_results import RemovalResult, score_kind
-from headway.rank_results import RankResult
 from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
+from headway.rank_results import RankResult
+from headway.ranking.measured import CUTS
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
@@ -309,8 +310,8 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
 
 
 def _rank_rows(result: RankResult) -> tuple[list[str], list[list[str]]]:
-    """A row for each head of each network, the cheapest first."""
-    header = ["variant", "seed", "rank", "head", "estimate", "90 %", "among k cheapest", "removal"]
+    """A row for each head of each network, the cheapest first. The control U = 1 stands beside the theory's cut."""
+    header = ["variant", "seed", "rank", "head", "estimate", "90 %", "among k cheapest", "removal", "cut, U = 1", "cut, theory's U"]
     rows = []
     for run in result.runs:
         for row in run.order():
@@ -318,7 +319,7 @@ def _rank_rows(result: RankResult) -> tuple[list[str], list[list[str]]]:
                          measured_text(run["estimate"][row], run["estimate_error"][row]),
                          f"{run['estimate_low'][row]:.4g} to {run['estimate_high'][row]:.4g}",
                          f"{run['among_cheapest'][row]:.2f}",
-                         measured_text(run[run.target][row], run[f"{run.target}_error"][row])])
+                         *(measured_text(run[name][row], run[f"{name}_error"][row]) for name in (run.target, *CUTS))])
     return header, rows
 
 

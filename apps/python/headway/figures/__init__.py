@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UsageError
-from headway.figures import (accuracy, alignment, attention, convergence, heads, latents, learning, limits,
+from headway.figures import (accuracy, alignment, attention, convergence, head_ranking, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
 from headway.figures.selection import PlotOptions
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
+from headway.rank_results import RankResult
 from headway.results import Result
 from headway.training_results import TrainingResult
 
@@ -105,6 +106,11 @@ FIGURES: dict[str, FigureKind] = {
         _first(attention.weights_available), attention.draw_weights, needs="attention that was learned",
         shows="Left: the weights W of learned heads, in the lowest minimum. Right: all minima that were found. "
               "Larger dots were found from more starts"),
+    "attention_before_and_after": FigureKind(
+        attention.change_available, attention.draw_change, together=True,
+        needs="minima of learned attention at several numbers of examples",
+        shows="The weights W of the first learned head with the fewest examples and with the most. A row is one "
+              "start of the search"),
     "attention_against_examples": FigureKind(
         attention.examples_available, attention.draw_examples, together=True,
         needs="results of learned attention at several numbers of examples",
@@ -148,6 +154,11 @@ FIGURES: dict[str, FigureKind] = {
         _always, removal.draw, made_from=RemovalResult, verb="prune",
         shows="Left: what trained networks lose without each head. Middle: the score as heads are removed one "
               "by one. Right: which rankings foresee the loss"),
+    "head_ranking": FigureKind(
+        _always, head_ranking.draw, made_from=RankResult, verb="rank",
+        shows="Left: the combined estimate of what each head's removal costs, with its 90 % interval, and the "
+              "measured rise of the squared error. Right: what a cut of frozen parts loses, with the theory's U "
+              "and with U = 1"),
     "evaluation": FigureKind(
         _always, latents.draw_evaluation, made_from=EvaluateResult, verb="evaluate",
         shows="The score of trained networks on other data. Bars are standard errors over seeds"),

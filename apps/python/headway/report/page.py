@@ -15,6 +15,7 @@ from headway.errors import HeadwayError, UsageError
 from headway.figures.path_sizes import size_warning
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
+from headway.rank_results import RankResult
 from headway.remaking import how_to_remake
 from headway.report import explorer, networks, training
 from headway.report.beside import AGREE
@@ -35,7 +36,7 @@ NETWORK_PARTS = {
     "codes": (LatentsResult, networks.codes, "Latent codes", networks.codes_panels),
     "removals": (RemovalResult, networks.removals, "Heads removed", networks.removal_panels),
     "evaluations": (EvaluateResult, networks.evaluated, "On other data", networks.evaluation_panels)}
-ROWS = {Result: "Points", LatentsResult: "Decoders", RemovalResult: "Scores of heads"}  # of a result's table
+ROWS = {Result: "Points", LatentsResult: "Decoders", RemovalResult: "Scores of heads", RankResult: "Heads"}  # of a result's table
 SHOWN_FIRST = 3  # cards that the explorer shows before anyone chooses
 
 
