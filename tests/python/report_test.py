@@ -252,6 +252,8 @@ class CommandLine(WithoutPictures):
         self.assertEqual(self.run_main(place("one-head"))[1], f"{place('one-head').with_suffix('.html')}\n")
 
     def test_failures_leave_nothing_behind(self):
+        for name in ("solve", "align", "one-head"):  # written when first asked for
+            place(name)
         before = set(os.listdir(FOLDER.name))
         broken = place("broken")
         broken.write_bytes(place("solve").read_bytes()[:2000])
