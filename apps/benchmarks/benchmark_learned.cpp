@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "headway/core/rng.hpp"
-#include "headway/exact_chain.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/path_features.hpp"
 #include "headway/path_kernels.hpp"
+#include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/learned_chain.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/sample.hpp"
