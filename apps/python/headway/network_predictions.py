@@ -14,7 +14,7 @@ import numpy as np
 from headway import hdf5, memory
 from headway.display import Brief
 from headway.errors import UsageError
-from headway.fields import FIELDS, plain
+from headway.fields import FIELDS, plain, record
 from headway.runs import Runs
 
 
@@ -157,6 +157,7 @@ class PredictingGroup(_Sets, Brief):
     sets: Mapping[str, NetworkAnswers]
 
 
+@record()
 @dataclass(frozen=True, repr=False)
 class NetworkPredictResult(Runs[PredictingRun]):
     """A result of `headway.predict` with trained networks, or of the program's verb.
