@@ -40,7 +40,8 @@ StepBuilder::StepBuilder(const EngineSetup& setup, const StepBatchShape& batch,
       rows_(batch.examples * setup.format.tokens),
       wanted_rows_(batch.examples * setup.format.scored),
       dim_(setup.model.model_dim),
-      packed_(2 * setup.model.query_dim + setup.model.value_dim) {
+      packed_(2 * setup.model.query_dim + setup.model.value_dim),
+      context_(setup.model.encoder_layers > 0 ? setup.format.tokens - setup.format.scored : 0) {
   const std::vector<Index> offsets = step_offsets(setup.shapes);
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     offsets_[setup.shapes[i].name] = offsets[i];
