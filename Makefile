@@ -31,7 +31,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo notebook test bench reproduce kills soak docs packages wheel races fuzz mutations format tidy lint dependencies clean
+.PHONY: help build demo notebook test bench reproduce kills soak docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -40,6 +40,8 @@ help:
 	@echo 'make docs       the site of the documentation, in build/docs/site (FIGURES=quick leaves out results that take minutes)'
 	@echo 'make packages   Debian packages of all parts, in build/packages'
 	@echo 'make wheel      a Python wheel, in build/wheel'
+	@echo 'make bundle     one archive for machines that have PyTorch and none of our packages, in build/bundle'
+	@echo 'make gpu        on a machine with a GPU: kernels, sanitizers, times, a short training run (TORCH=auto; ONLY=PART,... for some)'
 	@echo 'make notebook   open the notebooks in a browser (needs Jupyter)'
 	@echo 'make bench      measure the speed of the theory (apps/benchmarks)'
 	@echo 'make reproduce  run every study of minutes again, beside what was recorded and published: an hour (ONLY=NAME,... for some)'
@@ -108,6 +110,18 @@ packages: build
 
 wheel: dependencies
 	@apps/setup/wheel.sh $(PYTHON) build/wheel
+
+# For the PyTorch that is active, or that TORCH names.
+bundle: dependencies
+	@cmake --preset release -B build/bundle/tree $(CONFIGURE) -DHEADWAY_TORCH=$(or $(TORCH),auto) -DHEADWAY_BUILD_BENCHMARKS=OFF --log-level=NOTICE
+	@cmake --build build/bundle/tree --parallel $(JOBS) --target gpu_programs
+	@apps/setup/bundle.sh build/bundle/tree build/bundle
+
+# Ends well where there is no GPU, and says so.
+gpu: build
+	@cmake --build --preset release --parallel $(JOBS) --target gpu_programs
+	@$(PYTHON) -B tests/gpu/gpu.py --program $(HEADWAY) --jax apps/benchmarks/jax_training.py \
+	  --kernels "$$(ls build/release/bin/gpu_kernels 2>/dev/null)" $(if $(ONLY),--only '$(ONLY)')
 
 bench: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE

@@ -1,6 +1,7 @@
 """One training step of benchmark_training's models in JAX: the same sizes, batch and work, for a ratio in one run.
 
     python jax_training.py [BENCHMARK_TRAINING] [--repeats N]
+    python jax_training.py --gpu
 
 Needs jax (python -m pip install jax); without it it says so and ends well. Given the program benchmark_training, it
 runs that too and prints its steps a second beside. Plain JAX as one would write it: einsum, value_and_grad, AdamW over
@@ -8,6 +9,10 @@ a tree, all in one jit; the reference's shapes (fuzzy logic with 32 tokens, SRAV
 softmax, linear and hyla, T5 positions, no dropout, and a last layer that computes only the scored tokens, as Headway's
 does. The numbers of parameters are printed because they tell that the models are the same.
 One thread, float32, processor time, the best of N (3) medians: others may use the machine. Compilation is left out.
+
+With --gpu: SRAVEN's step on JAX's first GPU, by the clock, with operands of products in float32, TF32 (JAX's own
+choice) or bf16, and of 16 seeds
+under vmap, a step and seed. A line each: network, variant, precision (x16: seeds), parameters, milliseconds.
 """
 
 import argparse
@@ -20,9 +25,10 @@ import sys
 import time
 from functools import partial
 
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+if "--gpu" not in sys.argv:
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 try:
     import jax
@@ -142,11 +148,16 @@ def batch(n, rng):
     return jnp.asarray(x), jnp.asarray(rng.integers(n["outputs"], size=(BATCH, n["scored"])))
 
 
+def start(n, rng):
+    """Parameters, both moments and the number of steps."""
+    tree = parameters(n, rng)
+    return tree, jax.tree.map(jnp.zeros_like, tree), jax.tree.map(jnp.zeros_like, tree), jnp.asarray(0.0)
+
+
 def jax_seconds(n, variant, repeats):
     """Number of parameters, and processor time of a step."""
     rng = np.random.default_rng(1)
-    tree = parameters(n, rng)
-    state = (tree, jax.tree.map(jnp.zeros_like, tree), jax.tree.map(jnp.zeros_like, tree), jnp.asarray(0.0))
+    state = start(n, rng)
     x, targets = batch(n, rng)
     compiled = jax.jit(partial(step, n, variant, buckets(n["tokens"])), donate_argnums=0)
     medians = []
@@ -161,6 +172,49 @@ def jax_seconds(n, variant, repeats):
     if not math.isfinite(float(value)):
         sys.exit(f"jax_training: {n['title']}, {variant}: the loss is {float(value)}")
     return sum(p.size for p in jax.tree.leaves(state[0])), min(medians)
+
+
+PRECISIONS = {"fp32": "highest", "tf32": "tensorfloat32", "bf16": "bfloat16"}
+SEEDS = 16
+
+
+def gpu_milliseconds(n, variant, kind, seeds=1):
+    """Number of parameters, and time of a step and seed by the clock: a scan of 50 steps, whose launch is one."""
+    rng = np.random.default_rng(1)
+    x, targets = batch(n, rng)
+    state = start(n, rng)
+    count = sum(p.size for p in jax.tree.leaves(state[0]))
+    bucket, length = buckets(n["tokens"]), 50
+
+    def one(state):
+        return step(n, variant, bucket, state, x, targets)[0]
+
+    work = one if seeds == 1 else jax.vmap(one)
+    if seeds > 1:
+        state = jax.tree.map(lambda a: jnp.broadcast_to(a, (seeds, *a.shape)), state)
+    with jax.default_matmul_precision(PRECISIONS[kind]):
+        many = jax.jit(lambda s: jax.lax.scan(lambda c, _: (work(c), None), s, None, length=length)[0])
+        state = jax.block_until_ready(many(state))
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            state = jax.block_until_ready(many(state))
+            times.append(1e3 * (time.perf_counter() - begin) / length / seeds)
+    return count, statistics.median(times)
+
+
+def print_gpu():
+    devices = [device for device in jax.devices() if device.platform == "gpu"]
+    if not devices:
+        print("jax_training: left out, JAX finds no GPU")
+        return
+    print(f"JAX {jax.__version__} on {devices[0].device_kind}, one jit, scans of 50 steps")
+    for variant in ("hyla", "softmax"):
+        for kind in PRECISIONS:
+            count, ms = gpu_milliseconds(SRAVEN, variant, kind)
+            print("sraven", variant, kind, count, f"{ms:.3f}", flush=True)
+        count, ms = gpu_milliseconds(SRAVEN, variant, "tf32", SEEDS)
+        print("sraven", variant, f"tf32x{SEEDS}", count, f"{ms:.3f}", flush=True)
 
 
 def headway_seconds(program, repeats):
@@ -184,7 +238,10 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("program", nargs="?")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--gpu", action="store_true")
     arguments = parser.parse_args()
+    if arguments.gpu:
+        return print_gpu()
     headway = headway_seconds(arguments.program, arguments.repeats) if arguments.program else {}
     print(f"JAX {jax.__version__}, batch {BATCH}, one thread, processor time")
     print(f"{'':<12} {'':<8} {'parameters':>10} {'JAX ms':>8} {'steps/s':>8} {'Headway ms':>11} {'steps/s':>8} "

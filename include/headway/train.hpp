@@ -9,8 +9,8 @@
 #include "headway/core/jobs.hpp"
 #include "headway/observer.hpp"
 #include "headway/study.hpp"
+#include "headway/study/train_run.hpp"
 #include "headway/train_results.hpp"
-#include "headway/train_run.hpp"
 #include "headway/train_task.hpp"
 #include "headway/training/training_ranks.hpp"
 
@@ -53,6 +53,14 @@ struct TrainHooks {
 /// for a state of another model.
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
                   const TrainHooks& hooks = {}, JobShare share = {1, 0});
+
+/// The runs `numbers` in the groups that are trained one after another, each with `jobs` runs at
+/// once. LibTorch has one setting a process for how it multiplies float32 on a GPU, so runs of
+/// different train.precision are never trained side by side: their numbers would depend on who else
+/// is at work. With one job all runs are one group.
+std::vector<std::vector<std::size_t>> groups_of_precision(std::span<const TrainRun> runs,
+                                                          const std::vector<std::size_t>& numbers,
+                                                          int jobs);
 
 /// The same for a part of the grid (headway/shard.hpp): only the runs with these numbers, in rising
 /// order.

@@ -1,4 +1,4 @@
-# Defines headway::cuda, the fused attention kernels for NVIDIA GPUs, and sets HEADWAY_HAVE_CUDA, where nvcc is found.
+# Defines headway::cuda, the fused kernels for NVIDIA GPUs, and sets HEADWAY_HAVE_CUDA, where nvcc is found.
 # Machine code for HEADWAY_CUDA_ARCHITECTURES, and PTX of the last of them, which the driver compiles for later GPUs.
 #
 # nvcc is called directly: CMake's own CUDA support links a test program first, which a toolkit without its libraries
@@ -37,7 +37,8 @@ endif()
 
 set(HEADWAY_HAVE_CUDA ON)
 set(headway_cuda_folder ${PROJECT_BINARY_DIR}/cuda)
-set(HEADWAY_PTXAS_REPORT ${headway_cuda_folder}/attention.ptxas CACHE INTERNAL "What ptxas said of the kernels")
+set(HEADWAY_PTXAS_REPORTS ${headway_cuda_folder}/attention.ptxas ${headway_cuda_folder}/step.ptxas
+    CACHE INTERNAL "What ptxas said of the kernels")
 file(MAKE_DIRECTORY ${headway_cuda_folder})
 get_target_property(headway_eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 list(TRANSFORM headway_eigen PREPEND -I)
@@ -48,16 +49,18 @@ foreach(architecture ${HEADWAY_CUDA_ARCHITECTURES})
 endforeach()
 list(GET HEADWAY_CUDA_ARCHITECTURES -1 newest)
 list(APPEND headway_nvcc_flags -gencode arch=compute_${newest},code=compute_${newest})
-add_custom_command(
-  OUTPUT ${headway_cuda_folder}/attention.o
-  BYPRODUCTS ${HEADWAY_PTXAS_REPORT}
-  COMMAND ${CMAKE_COMMAND} "-DCOMMAND=${CMAKE_CXX_COMPILER_LAUNCHER};${HEADWAY_NVCC};${headway_nvcc_flags}"
-          -DSOURCE=${PROJECT_SOURCE_DIR}/src/training/kernels/cuda/attention.cu -DOBJECT=${headway_cuda_folder}/attention.o
-          -DREPORT=${HEADWAY_PTXAS_REPORT} -P ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
-  DEPENDS ${PROJECT_SOURCE_DIR}/src/training/kernels/cuda/attention.cu ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
-  DEPFILE ${headway_cuda_folder}/attention.o.d
-  COMMENT "Compiling the CUDA kernels" VERBATIM)
-add_library(headway_cuda STATIC ${headway_cuda_folder}/attention.o)
+foreach(kernels attention step)
+  add_custom_command(
+    OUTPUT ${headway_cuda_folder}/${kernels}.o
+    BYPRODUCTS ${headway_cuda_folder}/${kernels}.ptxas
+    COMMAND ${CMAKE_COMMAND} "-DCOMMAND=${CMAKE_CXX_COMPILER_LAUNCHER};${HEADWAY_NVCC};${headway_nvcc_flags}"
+            -DSOURCE=${PROJECT_SOURCE_DIR}/src/training/kernels/cuda/${kernels}.cu -DOBJECT=${headway_cuda_folder}/${kernels}.o
+            -DREPORT=${headway_cuda_folder}/${kernels}.ptxas -P ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
+    DEPENDS ${PROJECT_SOURCE_DIR}/src/training/kernels/cuda/${kernels}.cu ${PROJECT_SOURCE_DIR}/src/cmake/compile_cuda.cmake
+    DEPFILE ${headway_cuda_folder}/${kernels}.o.d
+    COMMENT "Compiling the CUDA kernels: ${kernels}" VERBATIM)
+endforeach()
+add_library(headway_cuda STATIC ${headway_cuda_folder}/attention.o ${headway_cuda_folder}/step.o)
 set_target_properties(headway_cuda PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(headway_cuda PUBLIC headway::training PRIVATE ${HEADWAY_CUDART} Threads::Threads ${CMAKE_DL_LIBS} rt)
 add_library(headway::cuda ALIAS headway_cuda)

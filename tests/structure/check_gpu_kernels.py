@@ -1,6 +1,6 @@
 """Registers, stack and spills of the CUDA kernels, from what ptxas said when they were compiled.
 
-    python3 check_gpu_kernels.py REPORT ARCHITECTURE...
+    python3 check_gpu_kernels.py REPORT.ptxas... ARCHITECTURE...
                                         prints a table; fails where a kernel of one of them (80, 90) spills, keeps a stack,
                                         or uses more registers than two blocks of 256 threads on a multiprocessor leave
 
@@ -12,7 +12,11 @@ import sys
 import unittest
 
 MOST_REGISTERS = 128
-KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}  # for each target
+# How many of each there are for each target: a kernel for each arithmetic, or one.
+KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
+KERNELS |= {f"{name}Kernel": 1 for name in (
+    "Norm", "NormGradient", "Loss", "ColumnSums", "Gelu", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "LastTokens",
+    "LastTokensGradient", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update")}
 ARITHMETIC = {"0": "float32", "1": "tf32", "2": "bf16"}
 
 
@@ -20,15 +24,15 @@ def kernels_of(report):
     """[(target, kernel, arithmetic, registers, stack bytes, spilled bytes)]"""
     rows = []
     for part in re.split(r"(?=ptxas info\s*: Compiling entry function)", report):
-        entry = re.search(r"Compiling entry function '\w*?(\d+)([A-Z]\w*?Kernel)I(\w*)' for '(sm_\d+)'", part)
+        entry = re.search(r"Compiling entry function '\w*?\d+([A-Z]\w*?Kernel)(I\w*|E\w*)' for '(sm_\d+)'", part)
         if entry is None:
             continue
-        kind = re.search(r"ArithmeticE(\d)", entry.group(3))
+        kind = re.search(r"ArithmeticE(\d)", entry.group(2))
         stack = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         registers = re.search(r"Used (\d+) registers", part)
         if stack is None or registers is None:
-            raise ValueError(f"ptxas says nothing of {entry.group(2)}:\n{part}")
-        rows.append((entry.group(4), entry.group(2), ARITHMETIC[kind.group(1)] if kind else "",
+            raise ValueError(f"ptxas says nothing of {entry.group(1)}:\n{part}")
+        rows.append((entry.group(3), entry.group(1), ARITHMETIC[kind.group(1)] if kind else "",
                      int(registers.group(1)), int(stack.group(1)), int(stack.group(2)) + int(stack.group(3))))
     return sorted(rows)
 
@@ -64,17 +68,20 @@ class KernelsFit(unittest.TestCase):
 
     def test_no_kernel_spills(self):
         rows = kernels_of(self.report)
-        print(f"\n{'target':8}{'kernel':22}{'arithmetic':12}{'registers':>9}{'stack':>7}{'spilled':>9}")
+        print(f"\n{'target':8}{'kernel':26}{'arithmetic':12}{'registers':>9}{'stack':>7}{'spilled':>9}")
         for target, kernel, kind, registers, stack, spilled in rows:
-            print(f"{target:8}{kernel:22}{kind:12}{registers:9}{stack:7}{spilled:9}")
+            print(f"{target:8}{kernel:26}{kind:12}{registers:9}{stack:7}{spilled:9}")
         faults = faults_of(rows, self.targets)
         self.assertFalse(faults, "\n" + "\n".join(faults))
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 3:
-        sys.exit("usage: check_gpu_kernels.py REPORT ARCHITECTURE...")
-    KernelsFit.targets = [f"sm_{architecture}" for architecture in sys.argv[2:]]
-    with open(sys.argv[1], encoding="utf-8") as file:
-        KernelsFit.report = file.read()
+        sys.exit("usage: check_gpu_kernels.py REPORT.ptxas... ARCHITECTURE...")
+    for argument in sys.argv[1:]:
+        if argument.endswith(".ptxas"):
+            with open(argument, encoding="utf-8") as file:
+                KernelsFit.report += file.read()
+        else:
+            KernelsFit.targets.append(f"sm_{argument}")
     unittest.main(argv=sys.argv[:1])

@@ -71,13 +71,18 @@ inline double size_of(const std::vector<training::NamedTensor>& tensors) {
 
 // Gradients that are zero but for rounding (keys' biases under softmax) are compared with a
 // thousandth of the size of all gradients.
+inline void check_same_gradients(const std::vector<training::NamedTensor>& a,
+                                 const std::vector<training::NamedTensor>& b, double most) {
+  const double least = 1e-3 * size_of(b);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    INFO(a[i].name);
+    CHECK(relative_to(a[i].values, b[i].values, least) < most);
+  }
+}
+
 inline void check_same_answer(const EngineAnswer& a, const EngineAnswer& b, double most) {
   CHECK(relative_to(a.outputs, b.outputs, 0.0) < most);
-  const double least = 1e-3 * size_of(b.gradients);
-  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
-    INFO(a.gradients[i].name);
-    CHECK(relative_to(a.gradients[i].values, b.gradients[i].values, least) < 10 * most);
-  }
+  check_same_gradients(a.gradients, b.gradients, 10 * most);
 }
 
 }  // namespace headway::testing

@@ -19,7 +19,9 @@ Words<LearningRateSchedule> words_of(LearningRateSchedule);
 
 enum class Device { kAuto, kCpu, kCuda };  ///< kAuto: CUDA where LibTorch has it, else the CPU
 Words<Device> words_of(Device);
-enum class Precision { kFloat32, kBfloat16 };
+/// Of the operands of products on a GPU: float32 as it is, rounded to TF32 (11 bits), or to bf16
+/// (8).
+enum class Precision { kFloat32, kTf32, kBfloat16 };
 Words<Precision> words_of(Precision);
 
 /// One training run. The defaults are the fuzzy-logic runs of [S25].
@@ -49,7 +51,7 @@ struct TrainOptions {
   /// Split whose loss says which checkpoint is the best; "": TrainingTask::selection_split().
   std::string best_split;
   Device device = Device::kAuto;
-  Precision precision = Precision::kFloat32;  ///< kBfloat16: CUDA only; parameters stay float32
+  Precision precision = Precision::kFloat32;  ///< others: CUDA only; parameters stay float32
   std::uint64_t seed = 0;  ///< of initial weights and dropout; the task has its own
   int threads = 0;         ///< 0: all cores. On the CPU no number of threads changes a bit
   /// Attention by LibTorch's own operations in place of the fused kernels (CPU): slow, for tests

@@ -32,6 +32,10 @@ struct GpuAttentionKernels {
   decltype(&gpu_attention_backward) backward = nullptr;
 };
 
+class StepDevice;
+/// Makes the device of a hand-written step (training/step), on a stream of LibTorch's.
+using MakeStepDevice = std::unique_ptr<StepDevice> (*)(void* stream);
+
 struct EngineSetup {
   TransformerOptions model;  ///< widened
   TaskFormat format;
@@ -44,6 +48,9 @@ struct EngineSetup {
   /// Fused attention for blocks of LibTorch's operations, used where it fits the device. Null: on a
   /// GPU the kernels that were built with the library, if there are any.
   const GpuAttentionKernels* gpu_kernels = nullptr;
+  /// The hand-written step in place of LibTorch's operations, where it serves the network. Null: on
+  /// a GPU, if the environment asks for it.
+  MakeStepDevice make_step_device = nullptr;
 };
 
 /// Bytes of the arrays of all pairs that one query of every example adds, forward and backward.
@@ -134,7 +141,7 @@ struct TorchLibrary {
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 5;
+inline constexpr int kTorchInterface = 6;
 
 /// Error{kUnavailable} if a limit on address space leaves less than `bytes`. `who` is who needs
 /// them, with a verb, for the message: "LibTorch takes".

@@ -1,9 +1,20 @@
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "headway/training/train_options.hpp"
+
 namespace headway::training::detail {
+
+/// Whether LibTorch rounds the operands of float32 products on a GPU to TF32. It has one such
+/// setting a process, so groups_of_precision() keeps runs of different precision from training side
+/// by side.
+inline void choose_float32_products(Precision precision, at::DeviceType device) {
+  if (device != at::kCUDA) return;
+  at::globalContext().setAllowTF32CuBLAS(precision == Precision::kTf32);
+}
 
 /// bfloat16 products of LibTorch's operations on a device while it lives.
 class Bfloat16Products {
@@ -47,6 +58,16 @@ class Bfloat16Products {
 
   at::DeviceType device_;
   bool on_;
+};
+
+/// Products of LibTorch's operations in this precision while it lives.
+struct ProductsIn {
+  ProductsIn(Precision precision, at::DeviceType device)
+      : bfloat16(precision == Precision::kBfloat16, device) {
+    choose_float32_products(precision, device);
+  }
+
+  Bfloat16Products bfloat16;
 };
 
 }  // namespace headway::training::detail

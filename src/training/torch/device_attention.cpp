@@ -123,8 +123,9 @@ Tensor DeviceAttention::attended(const AttentionShape& n, const AttentionOptions
                                  const PairTensors& in) const {
   if (kernels_ == nullptr) return {};
   const bool half = precision_ == Precision::kBfloat16;
-  const GpuAttentionLayer layer = {n, options,
-                                   half ? GpuArithmetic::kBf16 : GpuArithmetic::kFloat32};
+  const GpuArithmetic full =
+      precision_ == Precision::kTf32 ? GpuArithmetic::kTf32 : GpuArithmetic::kFloat32;
+  const GpuAttentionLayer layer = {n, options, half ? GpuArithmetic::kBf16 : full};
   const bool bias_gradient = in.distances.defined() && in.distances.requires_grad();
   const auto& plan = plan_of(layer, bias_gradient, in.dropout.defined());
   if (!plan) return {};

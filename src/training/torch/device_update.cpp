@@ -1,23 +1,25 @@
 #include "training/torch/device_update.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace headway::training::detail {
 
 using at::Tensor;
 
-DeviceUpdate::DeviceUpdate(const EngineSetup& setup, const UpdatedArrays& arrays)
+DeviceUpdate::DeviceUpdate(const EngineSetup& setup, const std::vector<Index>& offsets,
+                           const UpdatedArrays& arrays)
     : on_(arrays), memory_(arrays.values.device()) {
   const auto device = arrays.values.device();
-  std::vector<float> rates;
-  std::vector<float> decayed;
+  std::vector<float> rates(static_cast<std::size_t>(arrays.values.numel()));
+  std::vector<float> decayed(rates.size());
   bool all_one = true;
-  for (const ParameterShape& shape : setup.shapes) {
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const ParameterShape& shape = setup.shapes[i];
     const auto rate = static_cast<float>(shape.rate);
     all_one = all_one && shape.rate == 1.0;
-    const auto count = static_cast<std::size_t>(shape.count());
-    rates.insert(rates.end(), count, rate);
-    decayed.insert(decayed.end(), count, shape.decayed() ? rate : 0.0F);
+    std::fill_n(rates.begin() + offsets[i], shape.count(), rate);
+    std::fill_n(decayed.begin() + offsets[i], shape.count(), shape.decayed() ? rate : 0.0F);
   }
   if (!all_one) rates_ = at::tensor(rates).to(device);
   decayed_ = at::tensor(decayed).to(device);

@@ -18,7 +18,9 @@ struct UpdatedArrays {
 /// the same memory each time.
 class DeviceUpdate {
  public:
-  DeviceUpdate(const EngineSetup& setup, const UpdatedArrays& arrays);
+  /// `offsets`: of each of setup.shapes in the arrays.
+  DeviceUpdate(const EngineSetup& setup, const std::vector<Index>& offsets,
+               const UpdatedArrays& arrays);
 
   /// Sends the numbers of the next update. betas, epsilon and most_norm are those of the first.
   void prepare(const AdamWStep& step);

@@ -1,7 +1,6 @@
 // The engine of LibTorch, and the one C function of its library.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <torch/csrc/api/include/torch/cuda.h>
 #include <torch/csrc/api/include/torch/version.h>
 
@@ -17,7 +16,8 @@
 #include "training/torch/bfloat16_products.hpp"
 #include "training/torch/cuda_stream.hpp"
 #include "training/torch/device_attention.hpp"
-#include "training/torch/device_update.hpp"
+#include "training/torch/device_step.hpp"
+#include "training/torch/host_update.hpp"
 #include "training/torch/matrix_product.hpp"
 #include "training/torch/network_model.hpp"
 
@@ -55,48 +55,72 @@ class TorchEngine final : public TransformerEngine {
   explicit TorchEngine(const EngineSetup& setup)
       : setup_(setup),
         library_threads_(setup.eager ? setup.threads : 1),
-        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU, setup.gpu_kernels != nullptr),
+        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU,
+                setup.gpu_kernels != nullptr || setup.make_step_device != nullptr),
         stream_(memory_.device()),
         // The host picks the tokens of each expert, so a mixture cannot be recorded.
         work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture) {
     const OwnStream::Scope scope(stream_);
     Index count = 0;
-    for (const ParameterShape& shape : setup.shapes) count += shape.count();
+    for (const ParameterShape& shape : setup.shapes) {
+      offsets_.push_back(count);
+      count += shape.count();
+    }
+    const MakeStepDevice make = step_device_of(setup);
+    if (make != nullptr) offsets_ = step_offsets(setup.shapes);
     const auto on_device = at::TensorOptions().dtype(at::kFloat).device(memory_.device());
     for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
       *array = at::zeros({count}, on_device);
     }
-    Index offset = 0;
-    for (const ParameterShape& shape : setup.shapes) {
-      Tensor parameter = values_.narrow(0, offset, shape.count()).view(shape.shape).detach();
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      const ParameterShape& shape = setup.shapes[i];
+      const Index first = offsets_[i];
+      Tensor parameter = values_.narrow(0, first, shape.count()).view(shape.shape).detach();
       parameter.set_requires_grad(true);
-      parameter.mutable_grad() = gradients_.narrow(0, offset, shape.count()).view(shape.shape);
+      parameter.mutable_grad() = gradients_.narrow(0, first, shape.count()).view(shape.shape);
       parameters_.push_back(parameter);
-      offset += shape.count();
     }
     model_ = make_network_model(setup, parameters_);
     if (setup.device == Device::kCpu && !setup.eager) return;
     loss_ = at::zeros({}, at::dtype(at::kDouble).device(memory_.device()));
-    update_.emplace(setup, UpdatedArrays{values_, gradients_, first_, second_, loss_});
+    const UpdatedArrays arrays = {values_, gradients_, first_, second_, loss_};
+    update_.emplace(setup, offsets_, arrays);
+    step_.emplace(setup_, arrays, make);
   }
 
   void read(EngineArray array, std::span<float> out) const override {
     here(1, [&] {
       const Tensor host = of(array).to(at::kCPU).contiguous();
-      std::copy_n(host.data_ptr<float>(), out.size(), out.data());
+      Index at = 0;
+      for (std::size_t i = 0; i < offsets_.size(); ++i) {
+        const Index count = setup_.shapes[i].count();
+        std::copy_n(host.data_ptr<float>() + offsets_[i], count, out.data() + at);
+        at += count;
+      }
     });
   }
   void write(EngineArray array, std::span<const float> in) override {
     here(1, [&] {
+      std::vector<float> ordered(in.size());
+      Index at = 0;
+      for (std::size_t i = 0; i < offsets_.size(); ++i) {
+        const Index count = setup_.shapes[i].count();
+        std::copy_n(in.data() + at, count, ordered.data() + offsets_[i]);
+        at += count;
+      }
       Tensor sent;
-      memory_.put(in, {static_cast<Index>(in.size())}, &sent);
+      memory_.put(ordered, {static_cast<Index>(in.size())}, &sent);
       of(array).copy_(sent);
     });
   }
   double compute_gradients(const StepPieces& data) override {
     return here(library_threads_, [&] {
-      place(data);
+      const bool moved = place(data);
       work_.forget();
+      if (hand_written(moved, constants_)) {
+        step_->run_gradients();
+        return step_->loss();
+      }
       add_all_gradients();
       return update_ ? loss_.item<double>() : loss_on_cpu_;
     });
@@ -139,10 +163,16 @@ class TorchEngine final : public TransformerEngine {
     return batch_there;
   }
   [[nodiscard]] Tensor loss(const Tensor& outputs, const PlacedBatch& batch) const;
+  // Whether the hand-written step serves what was placed last.
+  bool hand_written(bool moved, const AdamWStep& constants) {
+    constants_ = constants;
+    return step_ && pieces_.size() == 1 &&
+           step_->serves({pieces_[0].input, pieces_[0].targets, pieces_[0].classes}, moved,
+                         constants);
+  }
   // Of what was placed last: gradients_, and the loss.
   void add_all_gradients();
   void add_gradients(const PlacedBatch& piece, double share);
-  [[nodiscard]] double gradient_norm_on_cpu() const;
   void update_on_cpu(const AdamWStep& step);
 
   EngineSetup setup_;
@@ -150,7 +180,8 @@ class TorchEngine final : public TransformerEngine {
   DeviceMemory memory_;
   OwnStream stream_;
   RepeatedWork work_;
-  Tensor values_, gradients_, first_, second_;  // all parameters end to end
+  Tensor values_, gradients_, first_, second_;  // all parameters
+  std::vector<Index> offsets_;                  // of each of setup_.shapes in them
   std::vector<Tensor> parameters_;              // views of values_
   std::unique_ptr<NetworkModel> model_;
   std::vector<PlacedBatch> pieces_;
@@ -159,6 +190,8 @@ class TorchEngine final : public TransformerEngine {
   // kernels do on the host, which is there too.
   Tensor loss_;
   std::optional<DeviceUpdate> update_;
+  std::optional<DeviceStep> step_;
+  AdamWStep constants_;
   double loss_on_cpu_ = 0.0;
   std::vector<StepNumbers> steps_;
 };
@@ -204,8 +237,7 @@ void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
   const double balancing = setup_.model.load_balancing;
   Tensor value, imbalance;
   {
-    const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
-                                    memory_.device().type());
+    const ProductsIn products(setup_.precision, memory_.device().type());
     value = loss(model_->outputs(piece.input, balancing > 0.0 ? &imbalance : nullptr), piece);
   }
   const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
@@ -232,6 +264,15 @@ void TorchEngine::add_all_gradients() {
 void TorchEngine::step(const StepPieces& data, const AdamWStep& step) {
   here(library_threads_, [&] {
     const bool moved = place(data);
+    if (hand_written(moved, step)) {
+      if (step_->is_new()) work_.forget();
+      step_->prepare(step);
+      work_.run([this] {
+        step_->run_gradients();
+        step_->run_update();
+      });
+      return;
+    }
     if (update_) {
       if (moved) work_.forget();
       update_->prepare(step);
@@ -260,67 +301,25 @@ void TorchEngine::update(double loss, const AdamWStep& step) {
 }
 
 std::vector<StepNumbers> TorchEngine::read_steps() {
-  return here(1, [&] { return update_ ? update_->read() : std::exchange(steps_, {}); });
-}
-
-// Runs of fixed length, added in index order.
-double TorchEngine::gradient_norm_on_cpu() const {
-  constexpr Index kRun = 1 << 14;
-  const float* g = gradients_.data_ptr<float>();
-  const Index count = gradients_.numel();
-  std::vector<double> sums(static_cast<std::size_t>((count + kRun - 1) / kRun));
-  parallel_for(static_cast<Index>(sums.size()), setup_.threads, [&](Index run) {
-    double sum = 0.0;
-    for (Index i = run * kRun; i < std::min(count, (run + 1) * kRun); ++i) {
-      sum += static_cast<double>(g[i]) * g[i];
-    }
-    sums[static_cast<std::size_t>(run)] = sum;
+  return here(1, [&] {
+    if (step_ && step_->steps() > 0) return step_->read();
+    return update_ ? update_->read() : std::exchange(steps_, {});
   });
-  double sum = 0.0;
-  for (const double part : sums) sum += part;
-  return std::sqrt(sum);
 }
 
 void TorchEngine::update_on_cpu(const AdamWStep& step) {
   const bool alive = steps_.empty() || steps_.back().finite();
-  steps_.push_back({loss_on_cpu_, gradient_norm_on_cpu()});
+  steps_.push_back({loss_on_cpu_, host_gradient_norm(gradients_, setup_.threads)});
   if (!alive) steps_.back().loss = std::nan("");
-  const double norm = steps_.back().gradient_norm;
   if (!steps_.back().finite()) return;
-  const double clip = step.most_norm > 0.0 && norm > step.most_norm ? step.most_norm / norm : 1.0;
-  const auto t = static_cast<double>(step.update);
-  const double first = step.rate / (1.0 - std::pow(step.beta_1, t));
-  const double second = 1.0 / (1.0 - std::pow(step.beta_2, t));
-  std::vector<Index> offsets = {0};
-  for (const ParameterShape& shape : setup_.shapes) {
-    offsets.push_back(offsets.back() + shape.count());
-  }
-  const RowKernels& kernels = row_kernels();
-  parallel_for(static_cast<Index>(setup_.shapes.size()), setup_.threads, [&](Index i) {
-    const auto at = static_cast<std::size_t>(i);
-    const ParameterShape& shape = setup_.shapes[at];
-    const Index offset = offsets[at];
-    AdamWRates rates{static_cast<float>(step.beta_1),
-                     static_cast<float>(step.beta_2),
-                     static_cast<float>(first * shape.rate),
-                     static_cast<float>(second),
-                     static_cast<float>(step.epsilon),
-                     1.0F,
-                     static_cast<float>(clip)};
-    if (shape.decayed()) {
-      rates.shrink = static_cast<float>(1.0 - step.rate * shape.rate * step.decay);
-    }
-    kernels.adamw(offsets[at + 1] - offset, rates, gradients_.data_ptr<float>() + offset,
-                  first_.data_ptr<float>() + offset, second_.data_ptr<float>() + offset,
-                  values_.data_ptr<float>() + offset);
-  });
+  host_update(setup_, offsets_, {values_, gradients_, first_, second_, {}}, step,
+              steps_.back().gradient_norm);
 }
 
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
   return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
-    const Bfloat16Products products(setup_.precision == Precision::kBfloat16,
-                                    memory_.device().type());
+    const ProductsIn products(setup_.precision, memory_.device().type());
     const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
                          .to(at::kFloat)
                          .to(at::kCPU)
@@ -333,6 +332,7 @@ std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
                                              std::span<const TokenPair> pairs) {
   return here(library_threads_, [&] {
     const at::NoGradGuard no_gradient;
+    choose_float32_products(Precision::kFloat32, memory_.device().type());
     std::vector<Tensor> layers;
     for (const Tensor& a : model_->attention_weights(placed(batch, setup_.format.scored).input)) {
       std::vector<Tensor> codes;
@@ -343,17 +343,6 @@ std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
     const Tensor y = at::stack(layers, 1).to(at::kFloat).to(at::kCPU).contiguous();
     return std::vector<float>(y.data_ptr<float>(), y.data_ptr<float>() + y.numel());
   });
-}
-
-// Every step frees and takes the same arrays: glibc should keep them, and not give them back to the
-// kernel and clear their pages again, which was a fifth of a step.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  constexpr int kLargestKept = 32 << 20;  // glibc's own upper bound
-  constexpr int kKept = 2000 << 20;
-  static_cast<void>(mallopt(M_MMAP_THRESHOLD, kLargestKept));
-  static_cast<void>(mallopt(M_TRIM_THRESHOLD, kKept));
-#endif
 }
 
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
@@ -379,8 +368,9 @@ std::string describe() {
     const auto devices = torch::cuda::device_count();
     cuda = devices == 0
                ? "with CUDA but no device"
-               : fmt::format("with CUDA, devices: {}, attention by {}", devices,
-                             built_gpu_kernels() != nullptr ? "fused kernels" : "its operations");
+               : fmt::format("with CUDA, devices: {}, attention by {}{}", devices,
+                             built_gpu_kernels() != nullptr ? "fused kernels" : "its operations",
+                             hand_written_steps() ? ", steps written by hand" : "");
   }
   return fmt::format("LibTorch {} {}, matrix products by {}", TORCH_VERSION, cuda,
                      matrix_product_name());

@@ -65,8 +65,8 @@ Words<Device> words_of(Device) {
 }
 
 Words<Precision> words_of(Precision) {
-  static constexpr Word<Precision> kWords[] = {{"fp32", Precision::kFloat32},
-                                               {"bf16", Precision::kBfloat16}};
+  static constexpr Word<Precision> kWords[] = {
+      {"fp32", Precision::kFloat32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBfloat16}};
   return kWords;
 }
 
@@ -98,7 +98,8 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
         option("device", &R::device, choice<Device>(),
                "auto takes CUDA if LibTorch finds a device, else the CPU"),
         option("precision", &R::precision, choice<Precision>(),
-               "precision of activations; parameters stay fp32. bf16 needs CUDA."),
+               "what operands of products are rounded to; parameters stay fp32. tf32 and bf16 need "
+               "CUDA."),
         option(
             "eager", &R::eager, flag(),
             "use LibTorch's own operations in place of the fused kernels: slow, for comparison")}},
@@ -127,9 +128,10 @@ void TrainOptions::validate() const {
                                   warmup_steps, steps),
                       {"train.warmup_steps", "train.steps"});
   }
-  if (precision == Precision::kBfloat16 && device == Device::kCpu) {
-    throw OptionError("train.precision = \"bf16\": must be \"fp32\" on the CPU",
-                      {"train.precision", "train.device"});
+  if (precision != Precision::kFloat32 && device == Device::kCpu) {
+    throw OptionError(
+        fmt::format("train.precision = \"{}\": must be \"fp32\" on the CPU", word_of(precision)),
+        {"train.precision", "train.device"});
   }
 }
 

@@ -1,4 +1,4 @@
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 #include <fmt/format.h>
 
@@ -21,11 +21,12 @@ void validate_together(const TrainOptions& options, const TrainingTask& task) {
     throw Error(ErrorKind::kInternal, "a task's train split must have no end");
   }
   if (!options.best_split.empty()) require_split(task, options.best_split);
-  if (options.precision == Precision::kBfloat16 &&
-      resolve_device(options.device) != Device::kCuda) {
+  if (options.precision != Precision::kFloat32 && resolve_device(options.device) != Device::kCuda) {
     throw Error(
         ErrorKind::kUnavailable,
-        "train.precision = \"bf16\": must be \"fp32\" on the CPU, and there is no CUDA device");
+        fmt::format(
+            "train.precision = \"{}\": must be \"fp32\" on the CPU, and there is no CUDA device",
+            word_of(options.precision)));
   }
 }
 

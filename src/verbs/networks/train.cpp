@@ -269,13 +269,34 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
   return train_part(runs, all, make_task, observer, hooks, share);
 }
 
+std::vector<std::vector<std::size_t>> groups_of_precision(std::span<const TrainRun> runs,
+                                                          const std::vector<std::size_t>& numbers,
+                                                          int jobs) {
+  if (jobs <= 1) return {numbers};
+  std::vector<std::vector<std::size_t>> groups;
+  for (const std::size_t number : numbers) {
+    const training::Precision precision = runs[number].study.train.run.precision;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return runs[group.front()].study.train.run.precision == precision;
+    });
+    if (same != groups.end()) {
+      same->push_back(number);
+    } else {
+      groups.push_back({number});
+    }
+  }
+  return groups;
+}
+
 TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
                        const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks,
                        JobShare share) {
   const Clock::time_point began = Clock::now();
   Grid grid(runs, make_task, observer, hooks, share.threads);
-  run_jobs(numbers.size(), static_cast<std::size_t>(share.jobs),
-           [&](std::size_t i) { grid.train(numbers[i]); });
+  for (const std::vector<std::size_t>& group : groups_of_precision(runs, numbers, share.jobs)) {
+    run_jobs(group.size(), static_cast<std::size_t>(share.jobs),
+             [&](std::size_t i) { grid.train(group[i]); });
+  }
   if (hooks.ranks != nullptr) hooks.ranks->go_on(false);  // notices a rank that failed at its end
   TrainResult result = grid.result();
   if (!runs.empty()) {

@@ -363,6 +363,13 @@ TEST_CASE("what a task needs must be there") {
             .find("belongs to kind = \"hidden_markov_chain\"") != std::string::npos);
 }
 
+TEST_CASE("a network of too many paths is refused with their number") {
+  const std::string message =
+      fault("[task]\nkind = \"dataset\"\nfile = \"x.h5\"\n", {"model.heads=[1000, 1000]"});
+  CHECK(message.find("model.heads: H_1 ... H_L = 1e+06 paths: must be at most 1e+05") !=
+        std::string::npos);
+}
+
 TEST_CASE("keys of very many parts and deep nesting are syntax errors, not a crash") {
   std::string key = "a";
   for (int i = 0; i < 200000; ++i) key += ".a";

@@ -86,3 +86,28 @@ TEST_CASE("a part with points of other widths or temperatures, or too few, is re
   refused([](SolveResult& part) { part.gaussian_process.clear(); },
           "holds 0 points or runs; allowed: 1");
 }
+
+TEST_CASE(
+    "parts come in the order of their shards; a whole, an unfinished or a second one is refused") {
+  const auto part = [](const std::string& shard) {
+    PartHeader header;
+    header.file = "part-" + shard.substr(0, 1) + ".h5";
+    header.kind = "solve";
+    header.provenance.shard = shard;
+    header.provenance.command = "headway solve s --shard " + shard;
+    return header;
+  };
+  CHECK(order_of_parts({part("1/2"), part("0/2")}) == std::vector<std::size_t>{1, 0});
+  const auto refused = [](const std::vector<PartHeader>& parts, const std::string& why) {
+    CHECK_THROWS_WITH(order_of_parts(parts), ContainsSubstring(why));
+  };
+  PartHeader unfinished = part("1/2"), whole = part("1/2");
+  unfinished.provenance.partial = true;
+  whole.provenance.shard.clear();
+  refused({part("0/2"), unfinished},
+          "part-1.h5: part 1/2 is not finished; this command finishes it:\n  headway solve s");
+  refused({part("0/2"), whole}, "part-1.h5: is a whole result");
+  refused({part("0/2"), part("0/2")}, "part-0.h5");
+  refused({part("0/3"), part("1/3")}, "of 3 parts one is missing:\n  headway solve s --shard 2/3");
+  refused({part("0/2"), part("1/3")}, "not of 2");
+}

@@ -1,3 +1,4 @@
+#include "attention_checks.hpp"
 #include "attention_problems.hpp"
 #include "catch.hpp"
 #include "headway/training/attention.hpp"

@@ -1,4 +1,5 @@
 // Not for sanitizers: the emulator checks every access, barrier and race itself.
+#include "attention_checks.hpp"
 #include "catch.hpp"
 #include "emulated_attention.hpp"
 

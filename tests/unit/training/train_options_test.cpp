@@ -59,9 +59,16 @@ TEST_CASE("Training options that make no sense are refused, by name") {
         o->device = Device::kCpu;
       },
       "bf16");
+  check_refused(
+      [](auto* o) {
+        o->precision = Precision::kTf32;
+        o->device = Device::kCpu;
+      },
+      "train.precision = \"tf32\"");
   CHECK_THROWS_WITH(headway::parse_word<Device>("train.device", "cudda"),
                     Catch::Matchers::ContainsSubstring("\"cuda\""));
   CHECK(headway::word_of(headway::parse_word<Precision>("train.precision", "bf16")) == "bf16");
+  CHECK(headway::word_of(headway::parse_word<Precision>("train.precision", "tf32")) == "tf32");
   CHECK(headway::word_of(headway::parse_word<LearningRateSchedule>("train.schedule", "constant")) ==
         "constant");
 }

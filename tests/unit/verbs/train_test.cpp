@@ -1,5 +1,6 @@
 #include "headway/train.hpp"
 
+#include <array>
 #include <atomic>
 #include <optional>
 
@@ -294,4 +295,18 @@ TEST_CASE("runs that need more than the memory there is at once are refused") {
   }
   cost.device = "cuda";  // has memory of its own
   CHECK_NOTHROW(headway::require_memory(cost, 3, 4e9));
+}
+
+TEST_CASE("runs of different precision are never trained side by side") {
+  using training::Precision;
+  std::vector<TrainRun> runs(5);
+  const std::array precisions = {Precision::kFloat32, Precision::kTf32, Precision::kFloat32,
+                                 Precision::kBfloat16, Precision::kTf32};
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].study.train.run.precision = precisions[i];
+  using Groups = std::vector<std::vector<std::size_t>>;
+  CHECK(headway::groups_of_precision(runs, {0, 1, 2, 3, 4}, 2) == Groups{{0, 2}, {1, 4}, {3}});
+  CHECK(headway::groups_of_precision(runs, {1, 2, 4}, 3) == Groups{{1, 4}, {2}});
+  // One at a time they keep their order.
+  CHECK(headway::groups_of_precision(runs, {0, 1, 2}, 1) == Groups{{0, 1, 2}});
+  CHECK(headway::groups_of_precision(runs, {}, 2).empty());
 }

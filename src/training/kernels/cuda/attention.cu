@@ -1,58 +1,17 @@
 // The fused attention kernels for NVIDIA GPUs: their text, compiled to CUDA, and its launches.
-#include <cuda_runtime.h>
-
-#include <string>
-
-#include "headway/error.hpp"
 #include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/attention_launches.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"
+#include "training/kernels/cuda/launch.hpp"
 
 namespace headway::training {
 namespace {
 
-void check(cudaError_t error, ErrorKind kind, const char* what) {
-  if (error != cudaSuccess) {
-    throw Error(kind, std::string("CUDA: ") + what + ": " + cudaGetErrorString(error));
-  }
-}
-
-// Two blocks a multiprocessor: at most 128 registers a thread.
-template <typename Kernel>
-__global__ void __launch_bounds__(256, 2) block_of(const __grid_constant__ Kernel kernel) {
-  extern __shared__ __align__(16) unsigned char shared[];
-  gpu_kernels::Block block;
-  gpu_kernels::SharedMemory memory(shared);
-  kernel(block, memory);
-}
-
-struct Grid {
-  int x, y, threads, shared_bytes;
-};
-
-class StreamOfDevice {
- public:
-  explicit StreamOfDevice(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
-
-  template <typename Kernel>
-  void launch(const Grid& grid, const Kernel& kernel) {
-    constexpr int kWithoutAsking = 48 * 1024;
-    if (grid.shared_bytes > kWithoutAsking) {
-      check(cudaFuncSetAttribute(block_of<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 grid.shared_bytes),
-            ErrorKind::kInternal, "shared memory of a fused attention kernel");
-    }
-    block_of<Kernel><<<dim3(grid.x, grid.y), grid.threads, grid.shared_bytes, stream_>>>(kernel);
-    check(cudaGetLastError(), ErrorKind::kInternal, "launch of a fused attention kernel");
-  }
-
- private:
-  cudaStream_t stream_;
-};
-
 using gpu_kernels::Arithmetic;
 using gpu_kernels::AttentionArguments;
+using gpu_kernels::check;
 using gpu_kernels::GradientArguments;
+using gpu_kernels::StreamOfDevice;
 
 template <typename T>
 AttentionArguments<T> bind(const GpuAttentionLayer& layer, const GpuAttentionInputs& in,
@@ -70,6 +29,9 @@ AttentionArguments<T> bind(const GpuAttentionLayer& layer, const GpuAttentionInp
                                            in.dropout.columns, in.dropout.first_row,
                                            in.dropout.first_column);
   }
+  if (in.query_steps.token > 0) x.query_steps = in.query_steps;
+  if (in.key_steps.token > 0) x.key_steps = in.key_steps;
+  if (in.value_steps.token > 0) x.value_steps = in.value_steps;
   x.output = static_cast<T*>(out.output);
   x.log_sum_exp = out.log_sum_exp;
   return x;
@@ -84,9 +46,10 @@ GradientArguments<T> bind(const GpuAttentionOutputs& out, const void* d_output,
   y.d_output = static_cast<const T*>(d_output);
   y.over_keys = gradients.over_keys;
   y.query_sums = gradients.query_sums;
+  y.query_sum_steps = gradients.query_sum_steps;
   y.key = static_cast<T*>(gradients.key);
   y.value = static_cast<T*>(gradients.value);
-  y.bias_sums = gradients.bias != nullptr ? gradients.bias_sums : nullptr;
+  y.bias_sums = gradients.bias_sums;
   y.mixing_sums = gradients.mixing_sums;
   return y;
 }
@@ -128,8 +91,7 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
 }
 
 void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
-                            const GpuAttentionInputs& inputs,
-                            const GpuAttentionPassedBack& passed,
+                            const GpuAttentionInputs& inputs, const GpuAttentionPassedBack& passed,
                             const GpuAttentionGradients& gradients, void* stream) {
   StreamOfDevice device(stream);
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {

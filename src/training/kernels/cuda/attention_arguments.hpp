@@ -28,6 +28,7 @@ struct AttentionArguments {
   AttentionOptions options;
   int batch, heads, queries, keys, query_dim, value_dim;
   Global<const T> query, key, value;
+  TokenSteps query_steps, key_steps, value_steps;  ///< of these, and of their gradients
   Global<const float> bias;
   Global<const std::uint8_t> key_mask;
   Global<const float> mixing;
@@ -44,6 +45,7 @@ struct GradientArguments {
   Global<float> over_keys;              ///< [B, H, Sq]: sum_k b d_b; softmax only
   Global<const float> known_over_keys;  ///< the same, once it is known
   Global<float> query_sums;             ///< [key slices, B, Sq, H, d]
+  TokenSteps query_sum_steps;
   Global<T> key, value;
   Global<float> bias_sums;    ///< [groups, H, Sq, Sk], or null
   Global<float> mixing_sums;  ///< [groups, key slices, H, dv, dv]

@@ -151,7 +151,7 @@ class AttentionBackward : private ValueGradient<kind, T> {
                      add(d_key_, key * steps_.query_row + head * x_.query_dim + i, sum);
                    });
     const Global<float> d_query = query_sums(place_.first_query);
-    const std::int64_t token_step = static_cast<std::int64_t>(x_.heads) * x_.query_dim;
+    const std::int64_t token_step = gradients_.query_sum_steps.token;
     const float scale = 1.0F / sqrtf(static_cast<float>(x_.query_dim));
     Base::multiply({heads_, place_.queries, x_.query_dim, place_.keys},
                    Base::queries_by_keys(d_weight_),
@@ -168,7 +168,7 @@ class AttentionBackward : private ValueGradient<kind, T> {
     const std::int64_t copy =
         static_cast<std::int64_t>(x_.batch) * x_.queries * x_.heads * x_.query_dim;
     return gradients_.query_sums +
-           (block_.y() * copy + Base::offset(token, x_.queries, x_.query_dim));
+           (block_.y() * copy + Base::offset(token, gradients_.query_sum_steps, x_.query_dim));
   }
   HEADWAY_DEVICE std::int64_t mixing_offset() const {
     return (static_cast<std::int64_t>(group_) * x_.plan.key_slices + block_.y()) * x_.heads *
@@ -198,7 +198,7 @@ class AttentionBackward : private ValueGradient<kind, T> {
 
   HEADWAY_DEVICE void clear_queries() {
     const Global<float> sums = query_sums(0);
-    const std::int64_t token_step = static_cast<std::int64_t>(x_.heads) * x_.query_dim;
+    const std::int64_t token_step = gradients_.query_sum_steps.token;
     for_each(block_, x_.queries, heads_ * x_.query_dim,
              [&](int row, int column) { put(sums, row * token_step + column, 0.0F); });
   }
@@ -217,19 +217,20 @@ class AttentionBackward : private ValueGradient<kind, T> {
   // --- results ------------------------------------------------------------------------------
 
   HEADWAY_DEVICE void store_keys() {
-    store_rows(d_key_, steps_.query_row, x_.query_dim, gradients_.key,
+    store_rows(d_key_, steps_.query_row, x_.query_dim, gradients_.key, x_.key_steps,
                [](std::int64_t) { return 1.0F; });
     const bool sloped = Base::plain() && x_.options.nonlinearity != Nonlinearity::kIdentity;
-    store_rows(d_value_, steps_.value_row, x_.value_dim, gradients_.value, [&](std::int64_t at) {
+    const auto slope = [&](std::int64_t at) {
       return sloped ? apply(x_.options.nonlinearity, get(x_.value, at)).slope : 1.0F;
-    });
+    };
+    store_rows(d_value_, steps_.value_row, x_.value_dim, gradients_.value, x_.value_steps, slope);
   }
 
   template <typename Factor>
   HEADWAY_DEVICE void store_rows(Shared<float> from, int row_step, int dim, Global<T> to,
-                                 const Factor& factor) {
-    const std::int64_t start = Base::offset(place_.first_key, x_.keys, dim);
-    const std::int64_t token_step = static_cast<std::int64_t>(x_.heads) * dim;
+                                 const TokenSteps& steps, const Factor& factor) {
+    const std::int64_t start = Base::offset(place_.first_key, steps, dim);
+    const std::int64_t token_step = steps.token;
     for_each(block_, place_.keys, heads_ * dim, [&](int row, int column) {
       const std::int64_t at = start + row * token_step + column;
       put(to, at, factor(at) * get(from, row * row_step + column));

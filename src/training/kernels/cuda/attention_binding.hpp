@@ -6,7 +6,10 @@
 // From the sizes and settings of the host to those of the kernels.
 namespace headway::training::HEADWAY_GPU {
 
-/// All but the pointers.
+/// Of an array [B, tokens, row].
+inline TokenSteps dense_steps(Index tokens, Index row) { return {row, tokens * row}; }
+
+/// All but the pointers. Arrays are dense.
 template <typename T>
 AttentionArguments<T> arguments_of(const AttentionShape& n, const AttentionOptions& options) {
   AttentionArguments<T> x = {};
@@ -17,6 +20,9 @@ AttentionArguments<T> arguments_of(const AttentionShape& n, const AttentionOptio
   x.keys = static_cast<int>(n.keys);
   x.query_dim = static_cast<int>(n.query_dim);
   x.value_dim = static_cast<int>(n.value_dim);
+  x.query_steps = dense_steps(n.queries, n.heads * n.query_dim);
+  x.key_steps = dense_steps(n.keys, n.heads * n.query_dim);
+  x.value_steps = dense_steps(n.keys, n.heads * n.value_dim);
   return x;
 }
 

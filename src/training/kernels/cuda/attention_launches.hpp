@@ -51,7 +51,8 @@ struct SumOfCopiesKernel {
 };
 
 /// Where the sums of the backward pass's copies go: AttentionGradients of
-/// headway/training/attention.hpp, bias and mixing null where there are none.
+/// headway/training/attention.hpp, bias and mixing null where there are none. What is null is left
+/// in its copies.
 template <typename T>
 struct SummedGradients {
   Global<T> query;
@@ -87,17 +88,23 @@ void launch_backward(Device& device, const GpuAttentionPlan& plan, AttentionArgu
     gradients.known_over_keys = gradients.over_keys;
   }
   x.plan = plan.backward;
+  if (gradients.query_sum_steps.token == 0) {
+    const std::int64_t row = static_cast<std::int64_t>(x.heads) * x.query_dim;
+    gradients.query_sum_steps = {row, row * x.queries};
+  }
   const int runs = x.plan.groups * (x.heads / x.plan.heads);
   device.launch({runs, x.plan.key_slices, x.plan.threads, x.plan.shared_bytes},
                 BackwardKernel<kind, T>{x, gradients});
-  const std::int64_t query = plan.query_sums / x.plan.key_slices;
-  launch_sum(device, Global<const float>(gradients.query_sums), x.plan.key_slices, query,
-             out.query);
-  if (plan.bias_sums > 0) {
+  if (!(out.query == nullptr)) {
+    const std::int64_t query = plan.query_sums / x.plan.key_slices;
+    launch_sum(device, Global<const float>(gradients.query_sums), x.plan.key_slices, query,
+               out.query);
+  }
+  if (plan.bias_sums > 0 && !(out.bias == nullptr)) {
     launch_sum(device, Global<const float>(gradients.bias_sums), x.plan.groups,
                plan.bias_sums / x.plan.groups, out.bias);
   }
-  if (plan.mixing_sums > 0) {
+  if (plan.mixing_sums > 0 && !(out.mixing == nullptr)) {
     const int copies = x.plan.groups * x.plan.key_slices;
     launch_sum(device, Global<const float>(gradients.mixing_sums), copies,
                plan.mixing_sums / copies, out.mixing);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "headway/training/attention_variant.hpp"
@@ -20,6 +21,12 @@ struct GpuDevice {
   int multiprocessors = 132;
   int block_shared_bytes = 232448;  ///< most of one block; these are an H100's
   int shared_bytes = 233472;        ///< of a multiprocessor
+};
+
+/// Numbers of an array from one token to the next, and from one example to the next.
+struct TokenSteps {
+  std::int64_t token = 0;
+  std::int64_t example = 0;
 };
 
 /// Passed to kernels as it is.

@@ -22,6 +22,10 @@ template <typename T>
 __device__ __forceinline__ void put(T* array, std::int64_t i, float value) {
   array[i] = from_float<T>(value);
 }
+template <typename T>
+__device__ __forceinline__ void put_bits(T* array, std::int64_t i, T value) {
+  array[i] = value;
+}
 __device__ __forceinline__ void add(float* array, std::int64_t i, float value) {
   array[i] += value;
 }

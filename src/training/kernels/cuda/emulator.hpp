@@ -138,6 +138,13 @@ void put(Checked<T> p, std::int64_t i, float value) {
   p.array->note_write(p.offset + i);
   static_cast<T*>(p.array->data)[p.offset + i] = from_float<T>(value);
 }
+template <typename T>
+void put_bits(Checked<T> p, std::int64_t i, T value) {
+  if (p.array == nullptr)
+    throw Error(ErrorKind::kInternal, "emulated kernel: a null pointer is written");
+  p.array->note_write(p.offset + i);
+  static_cast<T*>(p.array->data)[p.offset + i] = value;
+}
 inline void add(Checked<float> p, std::int64_t i, float value) { put(p, i, get(p, i) + value); }
 
 inline float fused(float x, float y, float sum) { return std::fma(x, y, sum); }

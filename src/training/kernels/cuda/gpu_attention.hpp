@@ -29,6 +29,8 @@ struct GpuAttentionInputs {
   const std::uint8_t* key_mask = nullptr;  ///< [B, Sk], or null
   const float* mixing = nullptr;           ///< [H, dv, dv]; hyla_deep only
   GpuDropout dropout;
+  /// Of the arrays above and their gradients, where they are not dense: parts of longer rows.
+  TokenSteps query_steps, key_steps, value_steps;
 };
 
 struct GpuAttentionOutputs {
@@ -36,6 +38,8 @@ struct GpuAttentionOutputs {
   float* log_sum_exp = nullptr;  ///< [B, H, Sq]; softmax only
 };
 
+/// A sum over copies that is null, though a workspace for it is there, is left in the workspace:
+/// the caller adds up the copies.
 struct GpuAttentionGradients {
   void* query = nullptr;    ///< Number
   void* key = nullptr;      ///< Number
@@ -47,6 +51,7 @@ struct GpuAttentionGradients {
   float* bias_sums = nullptr;
   float* mixing_sums = nullptr;
   float* over_keys = nullptr;
+  TokenSteps query_sum_steps;  ///< where `query_sums` is not dense: one key slice alone
 };
 
 /// What the forward pass returned, and the gradient of its output: Number [B, Sq, H, dv].

@@ -73,6 +73,11 @@ class PairTiles {
             place_.first_head) *
            dim;
   }
+  // The same where tokens and examples lie apart from each other.
+  HEADWAY_DEVICE std::int64_t offset(int token, const TokenSteps& steps, int dim) const {
+    return place_.example * steps.example + token * steps.token +
+           static_cast<std::int64_t>(place_.first_head) * dim;
+  }
   // Offset of (head, query) in [B, H, Sq].
   HEADWAY_DEVICE std::int64_t query_offset(int head, int query) const {
     return (static_cast<std::int64_t>(place_.example) * x_.heads + place_.first_head + head) *
@@ -82,27 +87,27 @@ class PairTiles {
 
   // to[row][i] = scale * from[first + row, heads of the block, dim], of [B, tokens, H, dim].
   // NOLINTNEXTLINE(readability-function-size): a kernel takes bare rows
-  HEADWAY_DEVICE void load_rows(Global<const T> from, int first, int rows, int tokens, int dim,
-                                float scale, Shared<T> to, int row_step) {
-    const Global<const T> start = from + offset(first, tokens, dim);
+  HEADWAY_DEVICE void load_rows(Global<const T> from, int first, int rows, const TokenSteps& steps,
+                                int dim, float scale, Shared<T> to, int row_step) {
+    const Global<const T> start = from + offset(first, steps, dim);
     const int length = heads_ * dim;
-    const std::int64_t token_step = static_cast<std::int64_t>(x_.heads) * dim;
+    const std::int64_t token_step = steps.token;
     for_each(block_, rows, length, [&](int row, int column) {
       put(to, row * row_step + column, scale * get(start, row * token_step + column));
     });
   }
 
   HEADWAY_DEVICE void load_queries() {
-    load_rows(x_.query, place_.first_query, place_.queries, x_.queries, x_.query_dim,
+    load_rows(x_.query, place_.first_query, place_.queries, x_.query_steps, x_.query_dim,
               1.0F / sqrtf(static_cast<float>(x_.query_dim)), query_, steps_.query_row);
   }
   HEADWAY_DEVICE void load_keys() {
-    load_rows(x_.key, place_.first_key, place_.keys, x_.keys, x_.query_dim, 1.0F, key_,
+    load_rows(x_.key, place_.first_key, place_.keys, x_.key_steps, x_.query_dim, 1.0F, key_,
               steps_.query_row);
   }
   // phi(v) in place of v for a plain network.
   HEADWAY_DEVICE void load_values() {
-    load_rows(x_.value, place_.first_key, place_.keys, x_.keys, x_.value_dim, 1.0F, value_,
+    load_rows(x_.value, place_.first_key, place_.keys, x_.value_steps, x_.value_dim, 1.0F, value_,
               steps_.value_row);
     if (!plain() || x_.options.nonlinearity == Nonlinearity::kIdentity) return;
     for_each(block_, place_.keys, heads_ * x_.value_dim, [&](int row, int column) {

@@ -62,8 +62,10 @@ class ValueGradient : protected PairTiles<kind, T> {
   // Queries, d_output and, of softmax, the sums over keys that are known.
   HEADWAY_DEVICE void load_query_side() {
     Base::load_queries();
-    Base::load_rows(gradients_.d_output, place_.first_query, place_.queries, x_.queries,
-                    x_.value_dim, 1.0F, d_output_, steps_.value_row);
+    const std::int64_t row = static_cast<std::int64_t>(x_.heads) * x_.value_dim;
+    Base::load_rows(gradients_.d_output, place_.first_query, place_.queries,
+                    TokenSteps{row, row * x_.queries}, x_.value_dim, 1.0F, d_output_,
+                    steps_.value_row);
     if (!Base::softmax()) return;
     for_each(block_, heads_, place_.queries, [&](int head, int query) {
       const std::int64_t from = Base::query_offset(head, query);

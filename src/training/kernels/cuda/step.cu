@@ -1,0 +1,132 @@
+// The GPU of a hand-written training step: its kernels, compiled to CUDA, and cuBLASLt's products.
+#include "training/kernels/cuda/gpu_attention.hpp"
+#include "training/kernels/cuda/gpu_step.hpp"
+#include "training/kernels/cuda/launch.hpp"
+#include "training/kernels/cuda/step_launches.hpp"
+#if __has_include(<cublasLt.h>)
+#include "training/kernels/cuda/cublas_product.hpp"
+#define HEADWAY_CUBLAS
+#endif
+
+namespace headway::training {
+
+#ifdef HEADWAY_CUBLAS
+
+namespace {
+
+using gpu_kernels::check;
+using gpu_kernels::CublasPlan;
+
+/// Products, each planned when it runs first.
+class Products {
+ public:
+  Products() : f_(gpu_kernels::cublas_functions()) {
+    check(f_.create(&handle_), "start");
+    check(cudaMalloc(&workspace_, kWorkspace), ErrorKind::kUnavailable, "memory of products");
+  }
+  ~Products() {
+    plans_.clear();
+    f_.destroy(handle_);
+    cudaFree(workspace_);
+  }
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+
+  void run(const detail::StepProduct& p, gpu_kernels::StreamOfDevice& device) {
+    Planned& planned = plans_[&p];
+    if (planned.plan == nullptr) plan(p, &planned);
+    planned.plan->run(handle_, workspace_, kWorkspace, device.stream());
+    if (planned.with_end || p.end == detail::ProductEnd::kNone) return;
+    const std::int64_t count = p.rows * p.columns;
+    device.launch({static_cast<int>((count + 255) / 256), 1, 256, 0},
+                  gpu_kernels::GeluKernel{count, p.end == detail::ProductEnd::kGeluGradient,
+                                          p.out.data, p.kept});
+  }
+
+ private:
+  static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+  struct Planned {
+    std::unique_ptr<CublasPlan> plan;
+    bool with_end = true;
+  };
+
+  // Where cuBLASLt has no such end, a kernel of ours does it.
+  void plan(const detail::StepProduct& p, Planned* planned) {
+    for (const bool with_end : {true, false}) {
+      planned->plan = std::make_unique<CublasPlan>(handle_, p, with_end, kWorkspace);
+      planned->with_end = with_end;
+      if (planned->plan->found()) return;
+    }
+    planned->plan.reset();
+    throw Error(ErrorKind::kUnavailable, "CUDA: cuBLASLt has no product of this shape");
+  }
+
+  const gpu_kernels::CublasFunctions& f_;
+  cublasLtHandle_t handle_ = nullptr;
+  void* workspace_ = nullptr;
+  std::map<const detail::StepProduct*, Planned> plans_;
+};
+
+class GpuStepDevice final : public detail::StepDevice {
+ public:
+  explicit GpuStepDevice(void* stream) : device_(stream), sizes_(gpu_device(0)) {}
+  ~GpuStepDevice() override {
+    for (void* array : arrays_) cudaFree(array);
+  }
+
+  [[nodiscard]] GpuDevice sizes() const override { return sizes_; }
+  void run(const detail::StepOperation& operation) override {
+    std::visit([this](const auto& o) { run_one(o); }, operation);
+  }
+
+ protected:
+  void* allocate(const char* name, Index count, std::size_t size, const void* numbers) override {
+    const std::size_t bytes = static_cast<std::size_t>(count) * size;
+    void* array = nullptr;
+    check(cudaMalloc(&array, bytes), ErrorKind::kUnavailable, name);
+    arrays_.push_back(array);
+    if (numbers != nullptr) {
+      // On the stream of the launches: the others do not wait for it.
+      check(cudaMemcpyAsync(array, numbers, bytes, cudaMemcpyHostToDevice, device_.stream()),
+            ErrorKind::kInternal, name);
+      check(cudaStreamSynchronize(device_.stream()), ErrorKind::kInternal, name);
+    }
+    return array;
+  }
+
+ private:
+  template <typename Operation>
+  void run_one(const Operation& operation) {
+    gpu_kernels::StepLaunches<gpu_kernels::StreamOfDevice> launches(device_);
+    launches(operation);
+  }
+  void run_one(const detail::StepProduct& p) { products_.run(p, device_); }
+  void run_one(const detail::StepAttention& a) {
+    gpu_attention_forward(a.layer, a.plan, a.in, a.out, device_.stream());
+  }
+  void run_one(const detail::StepAttentionGradient& a) {
+    gpu_attention_backward(a.layer, a.plan, a.in, a.passed, a.gradients, device_.stream());
+  }
+
+  gpu_kernels::StreamOfDevice device_;
+  GpuDevice sizes_;
+  Products products_;
+  std::vector<void*> arrays_;
+};
+
+}  // namespace
+
+std::unique_ptr<detail::StepDevice> make_gpu_step_device(void* stream) {
+  return std::make_unique<GpuStepDevice>(stream);
+}
+
+#else
+
+std::unique_ptr<detail::StepDevice> make_gpu_step_device(void* /*stream*/) {
+  throw Error(ErrorKind::kUnavailable,
+              "CUDA: this build has no hand-written step: cublasLt.h was not there");
+}
+
+#endif
+
+}  // namespace headway::training

@@ -1,0 +1,185 @@
+#pragma once
+
+#include "training/kernels/cuda/step_sums.hpp"
+#include "training/step/step_operations.hpp"
+
+// From the operations of a step to launches of kernels. A Device has launch(Grid, kernel) and
+// bind(pointer), which makes of a pointer what kernels take. Products and attention are not here.
+namespace headway::training::HEADWAY_GPU {
+
+template <typename Device>
+class StepLaunches {
+ public:
+  explicit StepLaunches(Device& device) : device_(device) {}
+
+  void operator()(const detail::StepNorm& n) {
+    NormKernel k = {};
+    k.rows = n.rows;
+    k.dim = whole(n.dim);
+    k.centred = n.centred;
+    k.x = bind(n.x);
+    k.scale = bind(n.scale);
+    k.bias = bind(n.bias);
+    k.y = bind(n.y);
+    k.stats = bind(n.stats);
+    launch(of_rows(n.rows), 1, 2 * kTeamBytes, k);
+  }
+  void operator()(const detail::StepNormGradient& n) {
+    NormGradientKernel k = {};
+    k.rows = n.rows;
+    k.dim = whole(n.dim);
+    k.groups = whole(n.groups);
+    k.centred = n.centred;
+    k.x = bind(n.x);
+    k.stats = bind(n.stats);
+    k.scale = bind(n.scale);
+    k.dy = bind(n.dy);
+    k.base = bind(n.base);
+    k.dx = bind(n.dx);
+    k.scale_sums = bind(n.scale_sums);
+    k.bias_sums = bind(n.bias_sums);
+    launch(k.groups, 1, 2 * kTeamBytes + 2 * bytes(k.dim), k);
+  }
+  void operator()(const detail::StepColumnSums& s) {
+    for (std::size_t first = 0; first < s.parts.size(); first += ColumnSumsKernel::kMostParts) {
+      ColumnSumsKernel k = {};
+      int parts = 0;
+      int blocks = 0;
+      while (parts < ColumnSumsKernel::kMostParts && first + parts < s.parts.size()) {
+        const auto& from = s.parts[first + parts];
+        k.parts[parts++] = {bind(from.x), from.rows, whole(from.columns), whole(from.groups),
+                            bind(from.sums)};
+        const int mine = whole(from.groups) * ceiling(whole(from.columns), kTeam);
+        blocks = mine > blocks ? mine : blocks;
+      }
+      launch(blocks, parts, bytes(kStepThreads), k);
+    }
+  }
+  void operator()(const detail::StepSwiglu& s) {
+    launch(of_numbers(s.rows * s.dim), 1, 0,
+           SwigluKernel{s.rows, whole(s.dim), bind(s.both), bind(s.active)});
+  }
+  void operator()(const detail::StepSwigluGradient& s) {
+    launch(
+        of_numbers(s.rows * s.dim), 1, 0,
+        SwigluGradientKernel{s.rows, whole(s.dim), bind(s.both), bind(s.d_active), bind(s.d_both)});
+  }
+  void operator()(const detail::StepLookUp& l) {
+    launch(of_numbers(l.rows * l.dim), 1, 0,
+           LookUpKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.table), bind(l.y)});
+  }
+  void operator()(const detail::StepLookUpGradient& l) {
+    launch(whole(l.entries), 1, 0,
+           LookUpGradientKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.dy), bind(l.d_table)});
+  }
+  void operator()(const detail::StepLastTokens& l) {
+    launch(of_numbers(l.examples * l.wanted * l.dim), 1, 0,
+           LastTokensKernel{l.examples, whole(l.tokens), whole(l.wanted), whole(l.dim),
+                            bind(l.from), bind(l.to)});
+  }
+  void operator()(const detail::StepLastTokensGradient& l) {
+    launch(of_numbers(l.examples * l.tokens * (l.dim + l.cleared_columns)), 1, 0,
+           LastTokensGradientKernel{l.examples, whole(l.tokens), whole(l.wanted), whole(l.dim),
+                                    whole(l.cleared_columns), whole(l.cleared_row), bind(l.from),
+                                    bind(l.to), bind(l.cleared)});
+  }
+  void operator()(const detail::StepRotation& r) {
+    launch(of_numbers(r.rows * r.heads * r.half), 1, 0,
+           RotationKernel{r.rows, whole(r.tokens), whole(r.row), whole(r.heads), whole(r.half),
+                          r.backward ? -1.0F : 1.0F, bind(r.table), bind(r.x)});
+  }
+  void operator()(const detail::StepQuerySums& s) {
+    launch(of_numbers(s.rows * s.dim), 1, 0,
+           QuerySumsKernel{s.rows, whole(s.dim), whole(s.copies), whole(s.tokens), s.steps,
+                           bind(s.from), bind(s.to)});
+  }
+  void operator()(const detail::StepPositions& p) {
+    PositionsKernel k = {};
+    k.heads = whole(p.heads);
+    k.farthest = whole(p.farthest);
+    k.bucket_of = bind(p.bucket_of);
+    Index most = 0;
+    int layers = 0;
+    for (const auto& layer : p.layers) {
+      k.layers[layers++] = {whole(layer.queries), whole(layer.keys), whole(layer.first),
+                            bind(layer.table), bind(layer.out)};
+      most = std::max(most, p.heads * layer.queries * layer.keys);
+    }
+    launch(of_numbers(most), layers, 0, k);
+  }
+  void operator()(const detail::StepCopySums& s) {
+    CopySumsKernel k = {};
+    Index most = 0;
+    int parts = 0;
+    for (const auto& part : s.parts) {
+      k.parts[parts++] = {whole(part.copies), part.count, bind(part.from), bind(part.out)};
+      most = std::max(most, part.count);
+    }
+    launch(of_numbers(most), parts, 0, k);
+  }
+  void operator()(const detail::StepPositionsGradient& p) {
+    PositionsGradientKernel k = {};
+    k.heads = whole(p.heads);
+    k.buckets = whole(p.buckets);
+    k.farthest = whole(p.farthest);
+    k.bucket_of = bind(p.bucket_of);
+    int layers = 0;
+    for (const auto& layer : p.layers) {
+      k.layers[layers++] = {whole(layer.queries), whole(layer.keys), whole(layer.first),
+                            bind(layer.d_scores), bind(layer.d_table)};
+    }
+    launch(k.heads, layers, bytes(2 * k.farthest + 1), k);
+  }
+  void operator()(const detail::StepLoss& l) {
+    const double terms = static_cast<double>(l.classes == nullptr ? l.rows * l.outputs : l.rows);
+    launch(of_rows(l.rows), 1, 2 * kTeamBytes,
+           LossKernel{l.rows, whole(l.outputs), static_cast<float>(1.0 / terms), bind(l.y),
+                      bind(l.targets), bind(l.classes), bind(l.losses), bind(l.dy)});
+  }
+  void operator()(const detail::StepSums& s) {
+    launch(whole(s.blocks) + 1, 1, 2 * bytes(kStepThreads),
+           SumsKernel{whole(s.blocks), bind(s.table), bind(s.copies), bind(s.gradients),
+                      bind(s.squares), s.losses_count, s.loss_scale, bind(s.losses), bind(s.loss)});
+  }
+  void operator()(const detail::StepUpdate& u) {
+    UpdateKernel k = {};
+    k.blocks = whole(u.blocks);
+    k.table = bind(u.table);
+    k.gradients = bind(u.gradients);
+    k.squares = bind(u.squares);
+    k.loss = bind(u.loss);
+    k.numbers = bind(u.numbers);
+    k.first = bind(u.first);
+    k.second = bind(u.second);
+    k.values = bind(u.values);
+    k.history = bind(u.history);
+    k.most_norm = u.most_norm;
+    k.beta_1 = static_cast<float>(u.beta_1);
+    k.beta_2 = static_cast<float>(u.beta_2);
+    k.rest_1 = static_cast<float>(1.0 - u.beta_1);
+    k.rest_2 = static_cast<float>(1.0 - u.beta_2);
+    k.epsilon = static_cast<float>(u.epsilon);
+    launch(k.blocks, 1, 4 * bytes(kStepThreads), k);
+  }
+
+ private:
+  static constexpr int bytes(int floats) { return (floats * 4 + 15) / 16 * 16; }
+  static constexpr int kTeamBytes = bytes(kStepThreads) + bytes(kTeams);
+  static int whole(Index n) { return static_cast<int>(n); }
+  static int of_rows(Index rows) { return static_cast<int>((rows + kTeams - 1) / kTeams); }
+  static int of_numbers(Index count) {
+    return static_cast<int>((count + kStepThreads - 1) / kStepThreads);
+  }
+  template <typename T>
+  auto bind(T* pointer) {
+    return device_.bind(pointer);
+  }
+  template <typename Kernel>
+  void launch(int x, int y, int shared_bytes, const Kernel& kernel) {
+    device_.launch({x, y, kStepThreads, shared_bytes}, kernel);
+  }
+
+  Device& device_;
+};
+
+}  // namespace headway::training::HEADWAY_GPU

@@ -1,0 +1,153 @@
+#include "training/step/fused_step.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "headway/error.hpp"
+#include "training/model/named_tensors.hpp"
+#include "training/step/step_builder.hpp"
+
+namespace headway::training::detail {
+
+std::vector<Index> step_offsets(const std::vector<ParameterShape>& shapes) {
+  std::vector<Index> offsets(shapes.size());
+  Index end = 0;
+  const auto put = [&](std::size_t i) {
+    offsets[i] = end;
+    end += shapes[i].count();
+  };
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!shapes[i].name.ends_with("query.weight")) {
+      put(i);
+      continue;
+    }
+    // weight and bias of queries, of keys, of values
+    for (const std::size_t step : {0, 2, 4, 1, 3, 5}) put(i + step);
+    i += 5;
+  }
+  return offsets;
+}
+
+std::array<float, 4> update_numbers(const AdamWStep& step, Index place) {
+  const auto t = static_cast<double>(step.update);
+  return {static_cast<float>(step.rate / (1.0 - std::pow(step.beta_1, t))),
+          static_cast<float>(1.0 / (1.0 - std::pow(step.beta_2, t))),
+          static_cast<float>(step.rate * step.decay), static_cast<float>(place)};
+}
+
+std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
+                                                 const StepBatchShape& batch, Index wanted,
+                                                 const GpuDevice& device) {
+  const TransformerOptions& n = setup.model;
+  StepAttention a;
+  a.layer = {{batch.examples, n.heads, wanted, setup.format.tokens, n.query_dim / n.heads,
+              n.value_dim / n.heads},
+             n.attention_options(),
+             setup.precision == Precision::kTf32 ? GpuArithmetic::kTf32 : GpuArithmetic::kFloat32};
+  const auto plan = plan_gpu_attention(a.layer.shape, a.layer.options, a.layer.arithmetic,
+                                       n.positions == Positions::kRelative, batch.dropout, device);
+  if (!plan) return std::nullopt;
+  a.plan = *plan;
+  return a;
+}
+
+std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& batch,
+                                const GpuDevice& device) {
+  const TransformerOptions& n = setup.model;
+  if (n.network != NetworkKind::kTransformer) return "the network is linear-value";
+  if (n.encoder_layers > 0) return "the network has an encoder";
+  if (n.feed_forward == FeedForward::kMixture) return "the network has a mixture of experts";
+  if (setup.precision == Precision::kBfloat16) return "the precision is bf16";
+  constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
+  if (n.layers > kMostLayers) return fmt::format("there are more than {} layers", kMostLayers);
+  for (const Index wanted : {setup.format.tokens, setup.format.scored}) {
+    if (!plan_step_attention(setup, batch, wanted, device)) {
+      return "no tile of the attention fits the device";
+    }
+  }
+  return "";
+}
+
+namespace {
+
+void adopt(const EngineSetup& setup, const StepBatchShape& batch, const StepArrays& a,
+           StepDevice* device) {
+  const TaskFormat& format = setup.format;
+  const Index rows = batch.examples * format.tokens;
+  const Index wanted = batch.examples * format.scored;
+  const auto put = [device](const char* name, const auto* data, Index count) {
+    if (data != nullptr) device->adopt(name, data, count, sizeof *data);
+  };
+  put("inputs", a.inputs, rows * format.features);
+  put("ids", a.ids, rows);
+  put("mask", a.mask, rows);
+  put("targets", a.targets, wanted * format.outputs);
+  put("classes", a.classes, wanted);
+  put("dropout", a.dropout, setup.model.layers * format.tokens * format.tokens);
+  const Index count = total_count(setup.shapes);
+  put("values", a.values, count);
+  put("gradients", a.gradients, count);
+  put("first moments", a.first, count);
+  put("second moments", a.second, count);
+  put("numbers", a.numbers, 4);
+  put("loss", a.loss, 1);
+  put("history", a.history, 2 * kMostStepsAhead);
+}
+
+}  // namespace
+
+FusedStep::FusedStep(const EngineSetup& setup, const StepBatchShape& batch,
+                     const StepArrays& arrays, const AdamWStep& constants, StepDevice* device)
+    : device_(device) {
+  const std::string reason = obstacle(setup, batch, device->sizes());
+  if (!reason.empty()) throw Error(ErrorKind::kInternal, "hand-written step: " + reason);
+  adopt(setup, batch, arrays, device);
+  // The first list is written to count the partial sums.
+  PlannedDevice nowhere(device->sizes());
+  StepBuilder counted(setup, batch, arrays, &nowhere, 0);
+  static_cast<void>(counted.build(constants));
+  launches_ = StepBuilder(setup, batch, arrays, device, counted.copies_used()).build(constants);
+}
+
+void FusedStep::run_gradients() {
+  for (std::size_t i = 0; i + 1 < launches_.size(); ++i) device_->run(launches_[i].operation);
+}
+
+void FusedStep::run_update() { device_->run(launches_.back().operation); }
+
+StepCost FusedStep::cost() const {
+  StepCost all{0.0, 0.0, 0};
+  for (const StepLaunch& launch : launches_) {
+    const StepCost one = cost_of(launch.operation);
+    all.flops += one.flops;
+    all.bytes += one.bytes;
+    all.launches += one.launches;
+  }
+  return all;
+}
+
+std::string FusedStep::table() const {
+  std::string text = fmt::format("{:48}{:>9}{:>12}{:>12}\n", "launch", "launches", "MB", "Mflop");
+  const auto line = [&](const std::string& name, const StepCost& c) {
+    text += fmt::format("{:48}{:9}{:12.3f}{:12.2f}\n", name, c.launches, c.bytes * 1e-6,
+                        c.flops * 1e-6);
+  };
+  for (const StepLaunch& launch : launches_) line(launch.name, cost_of(launch.operation));
+  line("all", cost());
+  return text;
+}
+
+void PlannedDevice::run(const StepOperation& /*operation*/) {
+  throw Error(ErrorKind::kInternal, "a step is planned, not run");
+}
+
+void* PlannedDevice::allocate(const char* /*name*/, Index count, std::size_t size,
+                              const void* /*numbers*/) {
+  constexpr std::uintptr_t kLine = 256;
+  const std::uintptr_t here = next_;
+  next_ += (static_cast<std::uintptr_t>(count) * size / kLine + 1) * kLine;
+  return reinterpret_cast<void*>(here);  // NOLINT: nobody follows it
+}
+
+}  // namespace headway::training::detail

@@ -1,0 +1,144 @@
+#include "training/step/step_builder.hpp"
+
+#include <algorithm>
+
+#include "headway/error.hpp"
+
+namespace headway::training::detail {
+namespace {
+
+constexpr Index kMostWeightCopies = 16;  // of the gradient of a matrix, each of some rows
+constexpr Index kFewestRowsOfCopy = 64;
+constexpr Index kMostRowGroups = 128;  // of the gradients of biases and norms
+
+// Copies of the gradient of a matrix: the rows are cut evenly.
+Index weight_copies(Index rows) {
+  Index copies = 1;
+  for (Index c = 2; c <= kMostWeightCopies; ++c) {
+    if (rows % c == 0 && rows / c >= kFewestRowsOfCopy) copies = c;
+  }
+  return copies;
+}
+
+Index row_groups(Index rows) {
+  constexpr Index kRows = 32;
+  return std::min(kMostRowGroups, (rows + kRows - 1) / kRows);
+}
+
+}  // namespace
+
+StepBuilder::StepBuilder(const EngineSetup& setup, const StepBatchShape& batch,
+                         const StepArrays& arrays, StepDevice* device, Index copies_size)
+    : setup_(setup),
+      model_(setup.model),
+      batch_(batch),
+      arrays_(arrays),
+      device_(device),
+      copies_(device->array<float>("copies of gradients", std::max(copies_size, Index{1}))),
+      copies_size_(copies_size),
+      tokens_(setup.format.tokens),
+      rows_(batch.examples * setup.format.tokens),
+      wanted_rows_(batch.examples * setup.format.scored),
+      dim_(setup.model.model_dim),
+      packed_(2 * setup.model.query_dim + setup.model.value_dim) {
+  const std::vector<Index> offsets = step_offsets(setup.shapes);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    offsets_[setup.shapes[i].name] = offsets[i];
+    shapes_[setup.shapes[i].name] = &setup.shapes[i];
+    parameters_ += setup.shapes[i].count();
+  }
+}
+
+const float* StepBuilder::value(const std::string& name) const {
+  return has(name) ? arrays_.values + offsets_.at(name) : nullptr;
+}
+
+StepProduct StepBuilder::linear(const Linear& n, const float* x, const std::string& weight,
+                                const std::string& bias, float* y) const {
+  StepProduct p;
+  p.rows = n.rows;
+  p.columns = n.out;
+  p.inner = n.in;
+  p.left = {x, n.in, 0};
+  p.right = {value(weight), n.in, 0};
+  p.right_transposed = true;
+  p.tf32 = tf32();
+  p.bias = value(bias);
+  p.out = {y, n.out, 0};
+  return p;
+}
+
+StepProduct StepBuilder::back(const Linear& n, const float* dy, const std::string& weight,
+                              float* dx) const {
+  StepProduct p;
+  p.rows = n.rows;
+  p.columns = n.in;
+  p.inner = n.out;
+  p.left = {dy, n.out, 0};
+  p.right = {value(weight), n.in, 0};
+  p.tf32 = tf32();
+  p.out = {dx, n.in, 0};
+  return p;
+}
+
+void StepBuilder::weight_gradient(const Linear& n, const float* dy, const float* x,
+                                  const std::string& weight, const std::string& bias) {
+  const Index copies = weight_copies(n.rows);
+  const Index rows = n.rows / copies;
+  StepProduct p;
+  p.batch = copies;
+  p.rows = n.out;
+  p.columns = n.in;
+  p.inner = rows;
+  p.left = {dy, n.out, rows * n.out};
+  p.left_transposed = true;
+  p.right = {x, n.in, rows * n.in};
+  p.tf32 = tf32();
+  p.out = {sum(weight, copies, n.out * n.in), n.in, n.out * n.in};
+  launch("gradient of " + weight, p);
+  if (!has(bias)) return;
+  const Index groups = row_groups(n.rows);
+  column_sums_.parts.push_back({dy, n.rows, n.out, groups, sum(bias, groups, n.out)});
+}
+
+float* StepBuilder::norm(const std::string& name, Index rows, const float* x, float* stats) {
+  float* y = floats(name, rows * dim_);
+  launch(name, StepNorm{rows, dim_, model_.norm == Norm::kLayerNorm, x, value(name + ".scale"),
+                        value(name + ".bias"), y, stats});
+  return y;
+}
+
+float* StepBuilder::norm_gradient(const std::string& name, Index rows, const float* x,
+                                  const float* stats, const float* dz, const float* base) {
+  StepNormGradient g;
+  g.rows = rows;
+  g.dim = dim_;
+  g.groups = row_groups(rows);
+  g.centred = model_.norm == Norm::kLayerNorm;
+  g.x = x;
+  g.stats = stats;
+  g.scale = value(name + ".scale");
+  g.dy = dz;
+  g.base = base;
+  g.dx = floats("gradient before " + name, rows * dim_);
+  g.scale_sums = sum(name + ".scale", g.groups, dim_);
+  if (has(name + ".bias")) g.bias_sums = sum(name + ".bias", g.groups, dim_);
+  launch("gradient of " + name, g);
+  return g.dx;
+}
+
+float* StepBuilder::sum(const std::string& name, Index count_of_copies, Index count) {
+  const Index first = copies_used_;
+  copies_used_ += count_of_copies * count;
+  sums_.push_back({first, count_of_copies, count, offsets_.at(name), shapes_.at(name)->decayed()});
+  return copies_ + first;
+}
+
+std::vector<StepLaunch> StepBuilder::build(const AdamWStep& constants) {
+  forward();
+  backward();
+  finish(constants);
+  return std::move(launches_);
+}
+
+}  // namespace headway::training::detail

@@ -1,0 +1,96 @@
+#include "headway/training/attention_variant.hpp"
+#include "training/step/step_operations.hpp"
+
+namespace headway::training::detail {
+namespace {
+
+constexpr double kFloat = 4.0;  // bytes
+
+double number(Index count) { return static_cast<double>(count); }
+
+/// Floats that pass, and nothing else.
+StepCost floats(Index count, int launches = 1) { return {0.0, kFloat * number(count), launches}; }
+
+struct Cost {
+  StepCost operator()(const StepProduct& p) const {
+    const Index out = p.rows * p.columns;
+    Index passed = p.batch * (p.rows * p.inner + p.inner * p.columns + out);
+    if (p.added.data != nullptr) passed += p.batch * out;
+    if (p.kept != nullptr) passed += out;
+    StepCost cost = floats(passed);
+    cost.flops = 2.0 * number(p.batch) * number(out) * number(p.inner);
+    return cost;
+  }
+  StepCost operator()(const StepNorm& n) const { return floats(2 * n.rows * n.dim); }
+  StepCost operator()(const StepNormGradient& n) const {
+    return floats((n.base == nullptr ? 3 : 4) * n.rows * n.dim + 2 * n.groups * n.dim);
+  }
+  StepCost operator()(const StepColumnSums& s) const {
+    Index count = 0;
+    for (const auto& part : s.parts) count += (part.rows + part.groups) * part.columns;
+    return floats(count, static_cast<int>((s.parts.size() + StepColumnSums::kMostParts - 1) /
+                                          StepColumnSums::kMostParts));
+  }
+  StepCost operator()(const StepSwiglu& s) const { return floats(3 * s.rows * s.dim); }
+  StepCost operator()(const StepSwigluGradient& s) const { return floats(5 * s.rows * s.dim); }
+  StepCost operator()(const StepLookUp& l) const { return floats(2 * l.rows * l.dim); }
+  StepCost operator()(const StepLookUpGradient& l) const {
+    return floats((l.rows + l.entries) * l.dim + l.rows * l.entries);
+  }
+  StepCost operator()(const StepLastTokens& l) const {
+    return floats(2 * l.examples * l.wanted * l.dim);
+  }
+  StepCost operator()(const StepLastTokensGradient& l) const {
+    return floats(l.examples * ((l.tokens + l.wanted) * l.dim + l.tokens * l.cleared_columns));
+  }
+  StepCost operator()(const StepRotation& r) const { return floats(4 * r.rows * r.heads * r.half); }
+  StepCost operator()(const StepPositions& p) const {
+    Index count = 0;
+    for (const auto& layer : p.layers) count += p.heads * layer.queries * layer.keys;
+    return floats(count);
+  }
+  StepCost operator()(const StepCopySums& s) const {
+    Index count = 0;
+    for (const auto& part : s.parts) count += (part.copies + 1) * part.count;
+    return floats(count);
+  }
+  StepCost operator()(const StepPositionsGradient& p) const {
+    Index count = 0;
+    for (const auto& layer : p.layers) count += p.heads * layer.queries * layer.keys;
+    return floats(count);
+  }
+  static Index attention_floats(const AttentionShape& n) {
+    return n.batch * n.heads *
+           (n.queries * (n.query_dim + n.value_dim) + n.keys * (n.query_dim + n.value_dim));
+  }
+  StepCost operator()(const StepAttention& a) const {
+    StepCost cost = floats(attention_floats(a.layer.shape));
+    cost.flops = 2.0 * count_multiply_adds(a.layer.shape, a.layer.options).forward;
+    return cost;
+  }
+  StepCost operator()(const StepAttentionGradient& a) const {
+    const GpuAttentionPlan& plan = a.plan;
+    StepCost cost = floats(2 * attention_floats(a.layer.shape) + plan.query_sums + plan.bias_sums +
+                               plan.mixing_sums + plan.over_keys,
+                           plan.over_keys > 0 ? 2 : 1);
+    const MultiplyAdds count = count_multiply_adds(a.layer.shape, a.layer.options);
+    cost.flops = 2.0 * (count.backward + count.recomputed);
+    return cost;
+  }
+  StepCost operator()(const StepQuerySums& s) const {
+    return floats((s.copies + 1) * s.rows * s.dim);
+  }
+  StepCost operator()(const StepLoss& l) const { return floats(2 * l.rows * l.outputs + l.rows); }
+  StepCost operator()(const StepSums& s) const {
+    return floats(s.copies_size + s.losses_count + s.blocks * StepSums::kNumbersOfBlock);
+  }
+  StepCost operator()(const StepUpdate& u) const {
+    return floats(7 * u.blocks * StepSums::kNumbersOfBlock);
+  }
+};
+
+}  // namespace
+
+StepCost cost_of(const StepOperation& operation) { return std::visit(Cost{}, operation); }
+
+}  // namespace headway::training::detail

@@ -1,0 +1,435 @@
+// The fused attention kernels on a real device, beside the plain reference in double precision.
+//
+//   gpu_kernels device    the device's name; exit code 69 where there is none
+//   gpu_kernels check     every variant, shape and mask, in each arithmetic
+//   gpu_kernels quick     some of them, for sanitizers, which are slow
+//   gpu_kernels time      milliseconds of layers, in graphs of ten launches
+//
+// The tests of the emulator know more of an access than a device does. This program knows what the
+// emulator cannot: what nvcc made of the kernels, and how long they take.
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attention_problems.hpp"
+#include "headway/core/parallel.hpp"
+#include "training/kernels/cuda/bf16.hpp"
+#include "training/kernels/cuda/gpu_attention.hpp"
+
+namespace headway::testing {
+namespace {
+
+using training::Bf16;
+using training::GpuArithmetic;
+
+constexpr int kNoDevice = 69;    // as the program headway ends without one
+constexpr int kCudaFailed = 70;  // a kernel crashed: nothing after it can be trusted
+
+struct Arithmetic {
+  GpuArithmetic kind;
+  const char* name;
+  double smooth, jump;  // bounds of the relative error, without and with a derivative that jumps
+};
+constexpr Arithmetic kArithmetics[] = {{GpuArithmetic::kFloat32, "fp32", 2e-5, 1e-4},
+                                       {GpuArithmetic::kTf32, "tf32", 0.02, 0.1},
+                                       {GpuArithmetic::kBf16, "bf16", 0.15, 0.5}};
+
+void require(cudaError_t outcome, const char* what) {
+  if (outcome == cudaSuccess) return;
+  fmt::print("gpu_kernels: {}: {}\n", what, cudaGetErrorString(outcome));
+  std::exit(kCudaFailed);  // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+/// Memory of the device between two guards. All of it starts as NaN, so what nobody wrote is seen.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(std::size_t bytes) : bytes_(bytes) {
+    require(cudaMalloc(&memory_, bytes + 2 * kGuard), "cudaMalloc");
+    require(cudaMemset(memory_, kFill, bytes + 2 * kGuard), "cudaMemset");
+  }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  ~GuardedMemory() { cudaFree(memory_); }
+
+  [[nodiscard]] char* data() const { return static_cast<char*>(memory_) + kGuard; }
+  [[nodiscard]] bool guards_are_intact() const {
+    std::vector<unsigned char> guards(2 * kGuard);
+    require(cudaMemcpy(guards.data(), memory_, kGuard, cudaMemcpyDeviceToHost), "guard");
+    require(cudaMemcpy(guards.data() + kGuard, data() + bytes_, kGuard, cudaMemcpyDeviceToHost),
+            "guard");
+    return std::all_of(guards.begin(), guards.end(), [](unsigned char c) { return c == kFill; });
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 4096;
+  static constexpr unsigned char kFill = 0xFF;
+  void* memory_ = nullptr;
+  std::size_t bytes_;
+};
+
+/// All that one layer has on the device.
+class DeviceArrays {
+ public:
+  template <typename T>
+  T* room(std::size_t count) {
+    if (count == 0) return nullptr;
+    held_.push_back(std::make_unique<GuardedMemory>(count * sizeof(T)));
+    return reinterpret_cast<T*>(held_.back()->data());  // NOLINT: bytes of the device
+  }
+  template <typename T>
+  T* sent(const std::vector<T>& values) {
+    T* const place = room<T>(values.size());
+    if (place != nullptr) {
+      require(cudaMemcpy(place, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+              "send");
+    }
+    return place;
+  }
+  [[nodiscard]] bool guards_are_intact() const {
+    return std::all_of(held_.begin(), held_.end(),
+                       [](const auto& one) { return one->guards_are_intact(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<GuardedMemory>> held_;
+};
+
+template <typename T>
+std::vector<T> in_numbers(const std::vector<float>& values) {
+  std::vector<T> out;
+  out.reserve(values.size());
+  for (const float x : values) out.push_back(training::from_float<T>(x));
+  return out;
+}
+
+template <typename T>
+void fetch(const void* from, std::vector<float>* to) {
+  std::vector<T> numbers(to->size());
+  if (numbers.empty()) return;
+  require(cudaMemcpy(numbers.data(), from, numbers.size() * sizeof(T), cudaMemcpyDeviceToHost),
+          "fetch");
+  std::transform(numbers.begin(), numbers.end(), to->begin(),
+                 [](T x) { return training::to_float(x); });
+}
+
+struct Outcome {
+  AttentionAnswer<float> answer;
+  bool planned = true;
+  bool guarded = true;
+  double forward_ms = 0.0;
+  double backward_ms = 0.0;
+};
+
+/// One layer on the device.
+template <typename T>
+class DeviceLayer {
+ public:
+  DeviceLayer(const AttentionProblem<float>& problem, GpuArithmetic kind,
+              const training::GpuAttentionPlan& plan)
+      : problem_(problem), plan_(plan), layer_{problem.shape, problem.options, kind} {
+    require(cudaStreamCreate(&stream_), "cudaStreamCreate");
+    in_.query = arrays_.sent(in_numbers<T>(problem.query));
+    in_.key = arrays_.sent(in_numbers<T>(problem.key));
+    in_.value = arrays_.sent(in_numbers<T>(problem.value));
+    in_.bias = arrays_.sent(problem.bias);
+    in_.key_mask = arrays_.sent(problem.mask);
+    in_.mixing = arrays_.sent(problem.mixing);
+    in_.dropout.given = arrays_.sent(problem.dropout);
+    const AttentionAnswer<float> sizes(problem);
+    passed_.outputs.output = arrays_.template room<T>(sizes.output.size());
+    passed_.outputs.log_sum_exp = arrays_.template room<float>(sizes.log_sum_exp.size());
+    passed_.d_output = arrays_.sent(in_numbers<T>(problem.d_output));
+    gradients_.query = arrays_.template room<T>(problem.query.size());
+    gradients_.key = arrays_.template room<T>(problem.key.size());
+    gradients_.value = arrays_.template room<T>(problem.value.size());
+    gradients_.bias = arrays_.template room<float>(problem.bias.size());
+    gradients_.mixing = arrays_.template room<float>(problem.mixing.size());
+    gradients_.query_sums = workspace(plan.query_sums);
+    gradients_.bias_sums = workspace(plan.bias_sums);
+    gradients_.mixing_sums = workspace(plan.mixing_sums);
+    gradients_.over_keys = workspace(plan.over_keys);
+  }
+  DeviceLayer(const DeviceLayer&) = delete;
+  DeviceLayer& operator=(const DeviceLayer&) = delete;
+  ~DeviceLayer() { cudaStreamDestroy(stream_); }
+
+  void forward() { training::gpu_attention_forward(layer_, plan_, in_, passed_.outputs, stream_); }
+  void backward() {
+    training::gpu_attention_backward(layer_, plan_, in_, passed_, gradients_, stream_);
+  }
+
+  Outcome run() {
+    Outcome outcome{AttentionAnswer<float>(problem_)};
+    forward();
+    backward();
+    require(cudaStreamSynchronize(stream_), "kernels");
+    fetch<T>(passed_.outputs.output, &outcome.answer.output);
+    fetch<float>(passed_.outputs.log_sum_exp, &outcome.answer.log_sum_exp);
+    fetch<T>(gradients_.query, &outcome.answer.d_query);
+    fetch<T>(gradients_.key, &outcome.answer.d_key);
+    fetch<T>(gradients_.value, &outcome.answer.d_value);
+    fetch<float>(gradients_.bias, &outcome.answer.d_bias);
+    fetch<float>(gradients_.mixing, &outcome.answer.d_mixing);
+    outcome.guarded = arrays_.guards_are_intact();
+    return outcome;
+  }
+
+  /// Median over replays of a graph, which leaves the time of a launch by the host out.
+  double median_ms(const std::function<void()>& work, int replays) {
+    constexpr int kLaunches = 10;
+    constexpr int kWarm = 2;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replayed = nullptr;
+    require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capture");
+    for (int i = 0; i < kLaunches; ++i) work();
+    require(cudaStreamEndCapture(stream_, &graph), "end of capture");
+    require(cudaGraphInstantiate(&replayed, graph, 0), "instantiate");
+    cudaEvent_t begin = nullptr;
+    cudaEvent_t end = nullptr;
+    require(cudaEventCreate(&begin), "event");
+    require(cudaEventCreate(&end), "event");
+    std::vector<float> times;
+    for (int i = 0; i < replays + kWarm; ++i) {
+      float ms = 0.0F;
+      require(cudaEventRecord(begin, stream_), "record");
+      require(cudaGraphLaunch(replayed, stream_), "replay");
+      require(cudaEventRecord(end, stream_), "record");
+      require(cudaStreamSynchronize(stream_), "replay");
+      require(cudaEventElapsedTime(&ms, begin, end), "elapsed");
+      if (i >= kWarm) times.push_back(ms / kLaunches);
+    }
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    cudaGraphExecDestroy(replayed);
+    cudaGraphDestroy(graph);
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+  }
+
+ private:
+  float* workspace(Index count) {
+    return arrays_.template room<float>(static_cast<std::size_t>(count));
+  }
+
+  const AttentionProblem<float>& problem_;
+  const training::GpuAttentionPlan plan_;
+  const training::GpuAttentionLayer layer_;
+  DeviceArrays arrays_;
+  training::GpuAttentionInputs in_;
+  training::GpuAttentionPassedBack passed_;
+  training::GpuAttentionGradients gradients_;
+  cudaStream_t stream_ = nullptr;
+};
+
+template <typename T>
+Outcome run_as(const AttentionProblem<float>& problem, GpuArithmetic kind, int replays) {
+  const auto plan =
+      training::plan_gpu_attention(problem.shape, problem.options, kind, !problem.bias.empty(),
+                                   !problem.dropout.empty(), training::gpu_device(0));
+  if (!plan) {
+    Outcome outcome{AttentionAnswer<float>(problem)};
+    outcome.planned = false;
+    return outcome;
+  }
+  DeviceLayer<T> layer(problem, kind, *plan);
+  Outcome outcome = layer.run();
+  if (replays > 0) {
+    outcome.forward_ms = layer.median_ms([&] { layer.forward(); }, replays);
+    outcome.backward_ms = layer.median_ms([&] { layer.backward(); }, replays);
+  }
+  return outcome;
+}
+
+Outcome run_layer(const AttentionProblem<float>& problem, GpuArithmetic kind, int replays = 0) {
+  return kind == GpuArithmetic::kBf16 ? run_as<Bf16>(problem, kind, replays)
+                                      : run_as<float>(problem, kind, replays);
+}
+
+struct WorstError {
+  double size = 0.0;
+  const char* array = "none";
+};
+
+WorstError worst_error(const AttentionProblem<float>& p, const AttentionAnswer<float>& answer,
+                       const AttentionAnswer<double>& exact) {
+  // With one head RMSHead's weights are signs: the gradient of the scores cancels.
+  const bool cancels =
+      p.shape.heads == 1 && p.options.normalisation == training::Normalisation::kRmsHead;
+  const double floor = cancels ? 30.0 : 1e-30;
+  WorstError worst;
+  const auto see = [&](const char* array, double error) {
+    if (error <= worst.size) return;  // false for NaN
+    worst = {std::isnan(error) ? HUGE_VAL : error, array};
+  };
+  see("output", relative_distance(answer.output, exact.output));
+  see("log_sum_exp", relative_distance(answer.log_sum_exp, exact.log_sum_exp));
+  see("d_query", relative_distance(answer.d_query, exact.d_query, floor));
+  see("d_key", relative_distance(answer.d_key, exact.d_key, floor));
+  see("d_value", relative_distance(answer.d_value, exact.d_value));
+  see("d_bias", relative_distance(answer.d_bias, exact.d_bias, floor));
+  see("d_mixing", relative_distance(answer.d_mixing, exact.d_mixing));
+  return worst;
+}
+
+struct CheckedLayer {
+  std::string name;
+  AttentionProblem<float> problem;
+  std::unique_ptr<AttentionAnswer<double>> exact;
+};
+
+std::string shape_text(const AttentionProblem<float>& p) {
+  return fmt::format("batch {}, heads {}, queries {}, keys {}, dims {} and {}{}", p.shape.batch,
+                     p.shape.heads, p.shape.queries, p.shape.keys, p.shape.query_dim,
+                     p.shape.value_dim, p.options.causal ? ", causal" : "");
+}
+
+bool is_quick(const std::string& variant) {
+  return variant == "softmax" || variant == "hyla" || variant == "hyla_deep" ||
+         variant == "linear_rms_head";
+}
+
+std::vector<CheckedLayer> checked_layers(bool quick) {
+  std::vector<AttentionCase> cases = attention_shapes();
+  if (quick) {
+    constexpr std::size_t kFew = 6;
+    cases.resize(kFew);
+  } else {  // the layers of the studies, and one that no tile divides
+    cases.push_back({{16, 16, 36, 36, 4, 4}, {true, false, true}, false});
+    cases.push_back({{9, 8, 32, 32, 16, 16}, {true, false, true}, true});
+    cases.push_back({{1, 4, 130, 130, 64, 64}, {true, true, true}, true});
+    cases.push_back({{1, 3, 257, 257, 32, 32}, {false, false, false}, false});
+  }
+  constexpr Index kLongestDeep = 128;  // the reference would take minutes
+  constexpr std::uint64_t kSeed = 11;
+  std::vector<CheckedLayer> layers;
+  for (auto& [name, options] : attention_cases()) {
+    if (quick && !is_quick(name)) continue;
+    for (const AttentionCase& one : cases) {
+      const bool deep = options.value_network == training::ValueNetwork::kHylaDeep;
+      if (deep && one.shape.queries > kLongestDeep) continue;
+      AttentionOptions given = options;
+      given.causal = one.causal;
+      layers.push_back(
+          {name, in_floats(attention_problem(one.shape, given, one.extras, kSeed)), nullptr});
+    }
+  }
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t i = 0; i < layers.size(); ++i) {  // NOLINT: OpenMP knows no ranges
+    layers[i].exact =
+        std::make_unique<AttentionAnswer<double>>(reference_answer(in_doubles(layers[i].problem)));
+  }
+  return layers;
+}
+
+/// 0 where every layer agrees, keeps its guards and has the same bits twice.
+int check(bool quick) {
+  int checked = 0;
+  int without_plan = 0;
+  int bad = 0;
+  double worst_of[std::size(kArithmetics)] = {};
+  for (const CheckedLayer& layer : checked_layers(quick)) {
+    for (std::size_t k = 0; k < std::size(kArithmetics); ++k) {
+      const Arithmetic& arithmetic = kArithmetics[k];
+      const Outcome first = run_layer(layer.problem, arithmetic.kind);
+      if (!first.planned) {
+        ++without_plan;
+        continue;
+      }
+      const Outcome second = run_layer(layer.problem, arithmetic.kind);
+      ++checked;
+      const WorstError worst = worst_error(layer.problem, first.answer, *layer.exact);
+      const bool jumps = layer.problem.options.nonlinearity == training::Nonlinearity::kRelu;
+      const bool same = first.answer == second.answer;
+      if (k == 0 || !jumps) worst_of[k] = std::max(worst_of[k], worst.size);
+      if (worst.size > (jumps ? arithmetic.jump : arithmetic.smooth) || !first.guarded || !same) {
+        ++bad;
+        fmt::print("wrong: {} {}, {}: {} is off by {:.3g}{}{}\n", arithmetic.name, layer.name,
+                   shape_text(layer.problem), worst.array, worst.size,
+                   first.guarded ? "" : ", wrote outside its arrays",
+                   same ? "" : ", other bits the second time");
+      }
+    }
+  }
+  fmt::print(
+      "{} layers checked, {} wrong, {} fit no tile of this device; "
+      "largest relative error: fp32 {:.2g}, tf32 {:.2g}, bf16 {:.2g}\n",
+      checked, bad, without_plan, worst_of[0], worst_of[1], worst_of[2]);
+  return bad == 0 && checked > 0 ? 0 : 1;
+}
+
+struct TimedSize {
+  const char* name;
+  AttentionShape shape;
+  bool bias, causal;
+};
+
+AttentionProblem<float> timed_problem(const char* variant, const TimedSize& size) {
+  AttentionOptions options = training::attention_variant(variant);
+  options.causal = size.causal;
+  constexpr std::uint64_t kSeed = 5;
+  return in_floats(attention_problem(size.shape, options, {size.bias, false, false}, kSeed));
+}
+
+void time_layers() {
+  const TimedSize sizes[] = {{"sraven", {128, 16, 36, 36, 4, 4}, true, false},
+                             {"fuzzy", {128, 8, 32, 32, 16, 16}, true, false},
+                             {"text", {32, 8, 256, 256, 32, 32}, true, true},
+                             {"large", {8, 8, 1024, 1024, 64, 64}, false, true}};
+  fmt::print("{:8} {:18} {:5} {:>11} {:>12} {:>9} {:>10}\n", "layer", "variant", "", "forward ms",
+             "backward ms", "Tflop/s", "backward");
+  for (const TimedSize& size : sizes) {
+    for (const char* variant : {"softmax", "linear_rms_head", "hyla", "hyla_deep"}) {
+      const AttentionProblem<float> problem = timed_problem(variant, size);
+      const training::MultiplyAdds work =
+          training::count_multiply_adds(problem.shape, problem.options);
+      for (const Arithmetic& arithmetic : kArithmetics) {
+        constexpr int kReplays = 10;
+        const Outcome one = run_layer(problem, arithmetic.kind, kReplays);
+        if (!one.planned) {
+          fmt::print("{:8} {:18} {:5} fits no tile\n", size.name, variant, arithmetic.name);
+          continue;
+        }
+        const auto rate = [](double multiply_adds, double ms) { return 2e-9 * multiply_adds / ms; };
+        fmt::print("{:8} {:18} {:5} {:11.4f} {:12.4f} {:9.2f} {:10.2f}\n", size.name, variant,
+                   arithmetic.name, one.forward_ms, one.backward_ms,
+                   rate(work.forward, one.forward_ms),
+                   rate(work.backward + work.recomputed, one.backward_ms));
+      }
+    }
+  }
+}
+
+int run(const std::string& what) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    fmt::print("gpu_kernels: no CUDA device\n");
+    return kNoDevice;
+  }
+  if (what == "device") {
+    cudaDeviceProp properties{};
+    require(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    fmt::print("{}, {} multiprocessors, compute capability {}.{}\n", properties.name,
+               properties.multiProcessorCount, properties.major, properties.minor);
+    return 0;
+  }
+  if (what == "check" || what == "quick") return check(what == "quick");
+  if (what == "time") {
+    time_layers();
+    return 0;
+  }
+  fmt::print("usage: gpu_kernels device|check|quick|time\n");
+  return 2;
+}
+
+}  // namespace
+}  // namespace headway::testing
+
+int main(int argc, char** argv) {
+  return headway::testing::run(argc == 2 ? argv[1] : "");  // NOLINT: argv
+}

@@ -1,0 +1,352 @@
+// The training step written by hand for a GPU, on the emulator: its gradients are those of the
+// CPU's own step, its update is AdamW, and its list of launches is short.
+#include <cmath>
+#include <utility>
+
+#include "catch.hpp"
+#include "emulated_step.hpp"
+#include "engine_answers.hpp"
+#include "training/step/step_builder.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using namespace headway::testing;   // NOLINT
+using detail::EngineSetup;
+using detail::FusedStep;
+using headway::Index;
+
+namespace {
+
+/// Ids that count up from the example's number, and the next one is to be told; or, of numbers,
+/// their mean so far.
+class CountingTask final : public TrainingTask {
+ public:
+  CountingTask(Index tokens, bool ids) : ids_(ids) {
+    format_ = {tokens,
+               ids ? 0 : 2,
+               ids ? 5 : 0,
+               ids ? 5 : 2,
+               ids ? LossKind::kCrossEntropy : LossKind::kSquaredError,
+               ids ? tokens : 1,
+               false,
+               {}};
+  }
+  const TaskFormat& format() const override { return format_; }
+  const std::vector<std::string>& splits() const override { return splits_; }
+  Index size(std::string_view) const override { return 0; }
+  std::string_view selection_split() const override { return "train"; }
+  void batch(std::string_view, Index first, Index count, TaskBatch& out) const override {
+    out = {};
+    out.examples = count;
+    for (Index i = first; i < first + count; ++i) {
+      float sum = 0.0F;
+      for (Index t = 0; t < format_.tokens; ++t) {
+        if (ids_) {
+          out.ids.push_back(static_cast<std::int32_t>((i + t * t) % 5));
+          out.classes.push_back(static_cast<std::int32_t>((i + t) % 5));
+          continue;
+        }
+        const auto x = static_cast<float>((7 * i + 3 * t) % 11) / 11.0F;
+        out.inputs.insert(out.inputs.end(), {x, 1.0F - x * x});
+        sum += x;
+      }
+      if (!ids_) out.targets.insert(out.targets.end(), {sum, -sum});
+    }
+  }
+
+ private:
+  TaskFormat format_;
+  bool ids_;
+  std::vector<std::string> splits_ = {"train"};
+};
+
+// A step on the emulator, with its arrays.
+class EmulatedStep {
+ public:
+  EmulatedStep(const EngineSetup& setup, const detail::StepData& data,
+               const detail::AdamWStep& constants = {}, const GpuDevice& device = {})
+      : setup_(setup), batch_(data.pieces[0]), dropout_(data.dropout), device_(device) {
+    const auto count = static_cast<std::size_t>(detail::total_count(setup.shapes));
+    for (auto* array : {&values_, &gradients_, &first_, &second_}) array->assign(count, 0.0F);
+    detail::StepArrays a;
+    const auto put = [](auto& numbers) { return numbers.empty() ? nullptr : numbers.data(); };
+    a.inputs = put(batch_.inputs);
+    a.ids = put(batch_.ids);
+    a.mask = put(batch_.mask);
+    a.targets = put(batch_.targets);
+    a.classes = put(batch_.classes);
+    a.dropout = put(dropout_);
+    a.values = values_.data();
+    a.gradients = gradients_.data();
+    a.first = first_.data();
+    a.second = second_.data();
+    a.numbers = numbers_.data();
+    a.loss = loss_.data();
+    a.history = history_.data();
+    step_.emplace(setup_,
+                  detail::StepBatchShape{batch_.examples, !batch_.mask.empty(), !dropout_.empty()},
+                  a, constants, &device_);
+  }
+
+  void write(const std::vector<float>& flat, std::vector<float>* to) { move(flat, to, true); }
+  // A whole step, whose numbers go to the next place of the history.
+  void run(const detail::AdamWStep& update) {
+    const auto numbers = detail::update_numbers(update, place_++);
+    std::copy(numbers.begin(), numbers.end(), numbers_.begin());
+    step_->run_gradients();
+    step_->run_update();
+  }
+  [[nodiscard]] std::vector<float> read(const std::vector<float>& from) {
+    std::vector<float> flat(from.size());
+    move(from, &flat, false);
+    return flat;
+  }
+
+  detail::EngineSetup setup_;
+  TaskBatch batch_;
+  std::vector<float> dropout_, values_, gradients_, first_, second_;
+  std::vector<float> numbers_ = std::vector<float>(4);
+  std::vector<double> loss_ = {0.0};
+  std::vector<double> history_ = std::vector<double>(2 * detail::kMostStepsAhead);
+  EmulatedStepDevice device_;
+  std::optional<FusedStep> step_;
+  Index place_ = 0;
+
+ private:
+  // From the model's order to the step's, or back.
+  void move(const std::vector<float>& from, std::vector<float>* to, bool in) const {
+    const std::vector<Index> offsets = detail::step_offsets(setup_.shapes);
+    Index at = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      const Index count = setup_.shapes[i].count();
+      std::copy_n(from.begin() + (in ? at : offsets[i]), count,
+                  to->begin() + (in ? offsets[i] : at));
+      at += count;
+    }
+  }
+};
+
+detail::StepData step_data(const EngineSetup& setup, const TrainingTask& task, bool dropout) {
+  detail::StepData data;
+  task.batch("train", 4, kEngineExamples, data.pieces.emplace_back());
+  if (dropout) data.dropout = dropout_of(setup.model, setup.format.tokens);
+  return data;
+}
+
+// Loss and gradients on the emulator are those of the CPU's own step.
+void check_gradients(const TransformerOptions& model, const TrainingTask& task, bool dropout = true,
+                     const GpuDevice& device = {}) {
+  const EngineSetup setup = engine_setup(model, task, false);
+  const detail::StepData data = step_data(setup, task, dropout);
+  const std::vector<float> values =
+      detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format));
+
+  const auto engine = detail::torch_library().make_engine(setup);
+  engine->write(detail::EngineArray::kParameters, values);
+  const double loss = engine->compute_gradients(data);
+  std::vector<float> wanted(values.size());
+  engine->read(detail::EngineArray::kGradients, wanted);
+
+  EmulatedStep emulated(setup, data, {}, device);
+  emulated.write(values, &emulated.values_);
+  emulated.step_->run_gradients();
+  CHECK(std::abs(emulated.loss_[0] - loss) < 1e-5 * loss);
+  check_same_gradients(detail::split_tensors(setup.shapes, emulated.read(emulated.gradients_)),
+                       detail::split_tensors(setup.shapes, wanted), 5e-5);
+  CHECK(emulated.device_.launches() + 1 == emulated.step_->cost().launches);
+}
+
+int& devices_made() {
+  static int count = 0;
+  return count;
+}
+
+// What three updates of an engine tell, each of the same batch.
+std::vector<detail::StepNumbers> three_updates(const EngineSetup& setup, const TrainingTask& task) {
+  const auto engine = detail::torch_library().make_engine(setup);
+  engine->write(detail::EngineArray::kParameters,
+                detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format)));
+  detail::AdamWStep update;
+  update.rate = 0.02;
+  for (update.update = 1; update.update <= 3; ++update.update) {
+    engine->step(step_data(setup, task, true), update);
+  }
+  return engine->read_steps();
+}
+
+TransformerOptions model_of(const std::string& attention) {
+  TransformerOptions model = small_model();
+  model.attention = attention;
+  return model;
+}
+
+// Launches of a step with the network of the SRAVEN study, whose batch is 128.
+int sraven_launches(const std::string& attention) {
+  TransformerOptions model = model_of(attention);
+  model.layers = 4;
+  model.model_dim = 128;
+  model.heads = 16;
+  model.query_dim = model.value_dim = 64;
+  model.mlp_dim = 256;
+  EngineSetup setup;
+  setup.model = model;
+  setup.format = {36, 9, 0, 8, LossKind::kCrossEntropy, 4, false, {}};
+  setup.shapes = detail::parameter_shapes(setup.model, setup.format);
+  detail::PlannedDevice device;
+  const FusedStep step(setup, {128, false, true}, {}, {}, &device);
+  INFO(step.table());
+  CHECK(step.cost().flops > 9e9);
+  CHECK(step.cost().flops < 2e10);
+  return step.cost().launches;
+}
+
+}  // namespace
+
+TEST_CASE("A hand-written step has the gradients of the CPU's: every variant", "[torch]") {
+  for (const std::string& name : attention_variant_names()) {
+    INFO(name);
+    check_gradients(model_of(name), PatternTask(5, 2, true));
+  }
+}
+
+TEST_CASE("A hand-written step has the gradients of the CPU's: other networks and tasks",
+          "[torch]") {
+  TransformerOptions model = model_of("hyla");
+  model.causal = true;
+  model.position_buckets = 3;
+  model.norm = Norm::kRmsNorm;
+  check_gradients(model, CountingTask(6, true));
+  model.positions = Positions::kRotary;
+  model.position_buckets = 0;
+  model.feed_forward = FeedForward::kSwiglu;
+  check_gradients(model, CountingTask(6, false), false);
+  model = model_of("softmax");
+  model.positions = Positions::kNone;
+  check_gradients(model, CountingTask(5, true), false);
+}
+
+TEST_CASE("A hand-written step whose keys lie over several blocks has the same gradients",
+          "[torch]") {
+  GpuDevice small;
+  small.block_shared_bytes = 2200;
+  const TransformerOptions model = model_of("softmax_hyla");
+  const PatternTask task(9, 2, true);
+  const auto attention = detail::plan_step_attention(engine_setup(model, task, false),
+                                                     {kEngineExamples, true, true}, 9, small);
+  REQUIRE(attention.has_value());
+  CHECK(attention->plan.backward.key_slices > 1);
+  check_gradients(model, task, true, small);
+}
+
+TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
+  const PatternTask task(5, 2);
+  const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
+  const detail::StepData data = step_data(setup, task, true);
+  detail::AdamWStep update;
+  update.rate = 0.01;
+  update.decay = 0.1;
+  update.most_norm = 0.5;
+  const auto engine = detail::torch_library().make_engine(setup);
+  EmulatedStep emulated(setup, data, update);
+  std::vector<float> values =
+      detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format));
+  engine->write(detail::EngineArray::kParameters, values);
+  emulated.write(values, &emulated.values_);
+  for (update.update = 1; update.update <= 3; ++update.update) {
+    engine->step(data, update);
+    emulated.run(update);
+  }
+  const std::vector<detail::StepNumbers> steps = engine->read_steps();
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(std::abs(emulated.history_[2 * i] - steps[i].loss) < 1e-5 * steps[i].loss);
+    CHECK(std::abs(emulated.history_[2 * i + 1] - steps[i].gradient_norm) <
+          1e-4 * steps[i].gradient_norm);
+  }
+  CHECK(steps[0].gradient_norm > update.most_norm);
+  CHECK(emulated.history_[4] < emulated.history_[0]);
+  engine->read(detail::EngineArray::kParameters, values);
+  CHECK(relative_to(emulated.read(emulated.values_), values, 0.0) < 1e-4);
+  engine->read(detail::EngineArray::kSecondMoments, values);
+  CHECK(relative_to(emulated.read(emulated.second_), values, 0.0) < 1e-4);
+}
+
+TEST_CASE("The engine on a hand-written step gives what it gives on the CPU", "[torch]") {
+  for (const bool ids : {false, true}) {
+    TransformerOptions model = model_of("hyla");
+    model.causal = true;
+    const CountingTask task(6, ids);
+    EngineSetup setup = engine_setup(model, task, false);
+    const EngineAnswer cpu = engine_answer(setup, task);
+    setup.eager = true;
+    setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+      ++devices_made();
+      return std::make_unique<EmulatedStepDevice>();
+    };
+    devices_made() = 0;
+    check_same_answer(engine_answer(setup, task), cpu, 1e-5);
+    CHECK(devices_made() == 1);
+
+    const std::vector<detail::StepNumbers> wanted =
+        three_updates(engine_setup(model, task, false), task);
+    const std::vector<detail::StepNumbers> numbers = three_updates(setup, task);
+    REQUIRE(numbers.size() == 3);
+    CHECK(wanted[2].loss < wanted[0].loss);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(std::abs(numbers[i].loss - wanted[i].loss) < 1e-4 * wanted[i].loss);
+    }
+  }
+}
+
+TEST_CASE("A hand-written step in TF32 has rounded gradients", "[torch]") {
+  const PatternTask task(5, 2);
+  EngineSetup setup = engine_setup(model_of("hyla"), task, true);
+  const EngineAnswer exact = engine_answer(setup, task);
+  setup.precision = Precision::kTf32;
+  setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+    return std::make_unique<EmulatedStepDevice>();
+  };
+  const EngineAnswer rounded = engine_answer(setup, task);
+  check_same_gradients(rounded.gradients, exact.gradients, 2e-2);
+  CHECK(relative_to(rounded.gradients[0].values, exact.gradients[0].values, 0.0) > 1e-5);
+}
+
+TEST_CASE("The engine leaves what a hand-written step does not serve to LibTorch", "[torch]") {
+  TransformerOptions model = model_of("softmax");
+  model.feed_forward = FeedForward::kMixture;
+  const PatternTask task(5, 2);
+  EngineSetup setup = engine_setup(model, task, true);
+  const EngineAnswer eager = engine_answer(setup, task);
+  setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+    return std::make_unique<EmulatedStepDevice>();
+  };
+  CHECK_FALSE(FusedStep::obstacle(setup, {kEngineExamples, false, true}, {}).empty());
+  const EngineAnswer answer = engine_answer(setup, task);
+  CHECK(answer.outputs == eager.outputs);
+  check_same_gradients(answer.gradients, eager.gradients, 1e-6);
+}
+
+TEST_CASE("A hand-written step changes nothing once a number was not finite") {
+  const PatternTask task(5, 2);
+  const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
+  detail::AdamWStep update;
+  update.rate = 0.01;
+  EmulatedStep emulated(setup, step_data(setup, task, false), update);
+  emulated.write(detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format)),
+                 &emulated.values_);
+  emulated.run(update);
+  const std::vector<float> before = emulated.values_;
+  const float number = std::exchange(emulated.batch_.inputs[0], INFINITY);
+  emulated.run(update);
+  CHECK_FALSE(std::isfinite(emulated.history_[3]));
+  emulated.batch_.inputs[0] = number;
+  emulated.run(update);
+  CHECK(std::isfinite(emulated.history_[5]));
+  CHECK(emulated.values_ == before);
+  emulated.place_ = 0;  // the numbers have been read
+  emulated.run(update);
+  CHECK(emulated.values_ != before);
+}
+
+TEST_CASE("A hand-written step with the network of the SRAVEN study has at most 100 launches") {
+  CHECK(sraven_launches("hyla") <= 100);
+  CHECK(sraven_launches("softmax") <= 100);
+}
