@@ -26,9 +26,9 @@
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/tasks/image_set.hpp"
-#include "headway/trainer.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
 #include "timing.hpp"
 
 namespace {

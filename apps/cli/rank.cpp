@@ -59,6 +59,26 @@ const RankColumn* column_named(const HeadRanking& ranking, const std::string& na
   return at == ranking.columns.end() ? nullptr : &*at;
 }
 
+/// So many decimals that the median error has two digits; at least 4, at most 9.
+int decimals_of(std::vector<double> errors) {
+  constexpr int kFewest = 4, kMost = 9;
+  std::ranges::sort(errors);
+  const std::size_t half = errors.size() / 2;
+  const double middle =
+      errors.size() % 2 == 1 ? errors[half] : 0.5 * (errors[half - 1] + errors[half]);
+  if (!(middle > 0.0)) return kFewest;
+  return std::clamp(1 + static_cast<int>(std::ceil(-std::log10(middle))), kFewest, kMost);
+}
+
+/// What orders on two halves of the examples say of this one.
+std::string trust_text(const HeadRanking& ranking) {
+  if (std::isnan(ranking.ceiling)) return "One head has no order.\n";
+  return fmt::format(
+      "Orders on two halves of the examples agree by {:.2f} +- {:.2f}. No order can be expected to "
+      "agree with this one by more than {:.2f}. Heads of the same rank cannot be told apart.\n",
+      ranking.halves, ranking.halves_sd, ranking.ceiling);
+}
+
 std::string heads_table(const HeadRanking& ranking) {
   std::vector<std::string> header = {"rank", "head<", "estimate", "90 %<",
                                      fmt::format("among {} cheapest", ranking.cheapest)};
@@ -77,10 +97,12 @@ std::string heads_table(const HeadRanking& ranking) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t h) { return ranking.estimate[h]; });
   Table table(header);
+  const int decimals = decimals_of(ranking.error);
   for (const std::size_t h : order) {
     std::vector<std::string> row = {
-        std::to_string(ranking.ranks[h]), ranking.names[h], cell(ranking.estimate[h], "{:+.4f}"),
-        fmt::format("{:+.4f} to {:+.4f}", ranking.low[h], ranking.high[h]),
+        std::to_string(ranking.ranks[h]), ranking.names[h],
+        fmt::format("{:+.{}f}", ranking.estimate[h], decimals),
+        fmt::format("{:+.{}f} to {:+.{}f}", ranking.low[h], decimals, ranking.high[h], decimals),
         cell(ranking.among_cheapest[h], "{:.2f}")};
     for (const RankColumn* column : shown) {
       row.push_back(measured_text(column->value[h], column->error[h], "{:+.4f}"));
@@ -106,10 +128,7 @@ std::string ranking_text(const HeadRanking& ranking) {
     if (column.passes <= 0.0 || column.name.starts_with("expected")) continue;
     costs += fmt::format("{}{} {:g}", costs.empty() ? "" : ", ", column.name, column.passes);
   }
-  std::string below = fmt::format(
-      "Orders on two halves of the examples agree by {:.2f} +- {:.2f}. No order can be expected to "
-      "agree with this one by more than {:.2f}. Heads of the same rank cannot be told apart.\n",
-      ranking.halves, ranking.halves_sd, ranking.ceiling);
+  std::string below = trust_text(ranking);
   if (!costs.empty()) below += fmt::format("Costs in forward passes: {}\n", costs);
   return wrapped(title) + "\n" + heads_table(ranking) + wrapped(below);
 }

@@ -77,7 +77,8 @@ std::optional<Computation> compute_on_rank(const std::shared_ptr<Finished<JobTyp
 }
 
 /// The same for a caller who wants the result on every rank (Options::everywhere). The first also
-/// writes the files, so that they are there when the others go on.
+/// writes the files, so that they are there when the others go on. A result that ranks do not send
+/// each other (Gram matrices) is its file alone: the others return an empty Computation.
 template <class JobType, class Result>
 std::optional<Computation> compute_everywhere(const std::shared_ptr<Finished<JobType, Result>>& all,
                                               Observer& observer) {
@@ -88,7 +89,11 @@ std::optional<Computation> compute_everywhere(const std::shared_ptr<Finished<Job
     if (all->options.dry_run) return std::string();
     done->write_files();
     if (done->remove_checkpoints && !done->outcome.interrupted) done->remove_checkpoints();
-    return io::result_bytes(all->job.study, all->result, done->provenance);
+    if constexpr (io::SharedResult<Result>) {
+      return io::result_bytes(all->job.study, all->result, done->provenance);
+    } else {
+      return std::string();
+    }
   };
   const auto compute_other = [&] {
     try {
@@ -102,9 +107,13 @@ std::optional<Computation> compute_everywhere(const std::shared_ptr<Finished<Job
   const std::string bytes =
       ranks.is_first() ? from_first(ranks, compute_first) : from_first(ranks, compute_other);
   if (ranks.is_first() || all->options.dry_run) return done;
-  all->result = io::read_shared_result<Result>("", bytes);
-  all->job.provenance = io::read_result_provenance_of(bytes);
-  return computation_of(all);
+  if constexpr (io::SharedResult<Result>) {
+    all->result = io::read_shared_result<Result>("", bytes);
+    all->job.provenance = io::read_result_provenance_of(bytes);
+    return computation_of(all);
+  } else {
+    return Computation();
+  }
 }
 
 /// carry_out() on one of several ranks, which all call it: the result on the first, nothing on the
@@ -119,9 +128,7 @@ std::optional<Computation> carry_out_on_ranks(const Options& options,
   const auto all = std::make_shared<Finished<JobType, Result>>(
       Finished<JobType, Result>{options, course, {}, {}});
   all->options.quiet = options.quiet || !first;
-  if constexpr (io::SharedResult<Result>) {
-    if (options.everywhere) return compute_everywhere(all, heard);
-  }
+  if (options.everywhere) return compute_everywhere(all, heard);
   return compute_on_rank(all, heard);
 }
 

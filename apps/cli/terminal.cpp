@@ -129,12 +129,13 @@ std::size_t progress_columns() {
 }
 
 std::string bar_line(const std::string& title, double share, double seconds_left,
-                     const std::vector<std::string>& more, std::size_t columns) {
+                     const std::vector<std::string>& more, std::size_t columns,
+                     std::size_t widest) {
   const double part = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0;
   std::string tail = fmt::format("{:.0f} %", std::floor(100.0 * part));
   if (seconds_left > 0.0) tail += fmt::format(", {} left", duration_text(seconds_left));
   // A bar takes a quarter of the line. A narrow line has none.
-  const std::size_t width = std::min<std::size_t>(columns / 4, 20);
+  const std::size_t width = std::min(columns / 4, widest);
   std::string line = title;
   if (width >= 8 && title.size() + width + tail.size() + 4 <= columns) {
     const auto full = static_cast<std::size_t>(part * static_cast<double>(width));
@@ -199,6 +200,7 @@ bool TerminalObserver::Stage::advance(std::string_view stage, double now, double
 void TerminalObserver::progress(std::string_view stage, double done, double total) {
   if (quiet_) return;
   if (stage_.advance(stage, done, total, 0.0)) return show(stage_, done);
+  detail_.clear();
   shown_ = done;  // a stage that has just begun needs no line
   if (whole_.name.empty()) clock_.restart();
 }
@@ -210,6 +212,7 @@ void TerminalObserver::whole(std::string_view stage, double done, double total, 
   if (same) {
     show(whole_, done);
   } else {
+    detail_.clear();
     clock_.restart();
     shown_ = done;
   }
@@ -217,11 +220,22 @@ void TerminalObserver::whole(std::string_view stage, double done, double total, 
   if (done >= total) whole_ = {};
 }
 
+void TerminalObserver::detail(std::string_view what, std::string_view more) {
+  const std::size_t columns = quiet_ ? 0 : progress_columns();
+  const Stage& stage = stage_.name.empty() ? whole_ : stage_;
+  if (columns == 0 || stage.name.empty()) return;
+  detail_ = {std::string(what), std::string(more)};
+  if (clock_.due()) show_progress(line_of(stage));
+}
+
 void TerminalObserver::show(const Stage& stage, double done) {
   if (done == shown_ || !clock_.due()) return;
   shown_ = done;
   show_progress(line_of(stage));
 }
+
+// A stage, its share, the time left and what it is at fit into 80 columns.
+constexpr std::size_t kWidestBar = 20, kBarBesideDetail = 8;
 
 std::string TerminalObserver::line_of(const Stage& stage) const {
   std::string counted = fmt::format("{:.6g} of {:.6g}", stage.done, stage.total);
@@ -236,7 +250,10 @@ std::string TerminalObserver::line_of(const Stage& stage) const {
     return line;
   }
   if (whole_.name.empty() || &stage == &whole_) {
-    return bar_line(stage.name, stage.done / stage.total, left, {counted}, columns - 1);
+    std::vector<std::string> parts = detail_;
+    parts.push_back(std::move(counted));
+    const std::size_t bar = detail_.empty() ? kWidestBar : kBarBesideDetail;
+    return bar_line(stage.name, stage.done / stage.total, left, parts, columns - 1, bar);
   }
   return bar_line(whole_.name, whole_.done / whole_.total, whole_.pace.seconds_left(whole_.total),
                   {fmt::format("{:.6g} of {:.6g}", whole_.done, whole_.total),

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/observer.hpp"
+#include "headway/core/detail_observer.hpp"
 
 namespace headway::cli {
 
@@ -38,9 +38,11 @@ void show_progress(const std::string& line);
 std::size_t progress_columns();
 
 /// "train [########            ] 43 %, 12 min left, run 3 of 9": a bar and as many of `more` as fit
-/// into `columns`. `share`: from 0 to 1. `seconds_left`: 0 where nobody knows.
+/// into `columns`. `share`: from 0 to 1. `seconds_left`: 0 where nobody knows. `widest`: of the
+/// bar.
 std::string bar_line(const std::string& title, double share, double seconds_left,
-                     const std::vector<std::string>& more, std::size_t columns);
+                     const std::vector<std::string>& more, std::size_t columns,
+                     std::size_t widest = 20);
 
 /// How fast something goes on, and how long the rest will take.
 class Pace {
@@ -76,13 +78,15 @@ class ProgressClock {
 
 /// The program's observer: progress with rate and remaining time, warnings, notes; on standard
 /// error. On a terminal, one line that is rewritten; else plain lines, one per few seconds at most.
-class TerminalObserver final : public Observer {
+/// What a stage is at just now stands on a terminal alone.
+class TerminalObserver final : public DetailObserver {
  public:
   TerminalObserver(bool quiet, bool verbose);
   ~TerminalObserver() override;  ///< leaves no half line behind
 
   void progress(std::string_view stage, double done, double total) override;
   void whole(std::string_view stage, double done, double total, double earlier) override;
+  void detail(std::string_view what, std::string_view more) override;
   void warning(std::string_view text) override;
   void note(std::string_view text) override;
   [[nodiscard]] bool interrupted() const override { return stop_requested(); }
@@ -106,6 +110,7 @@ class TerminalObserver final : public Observer {
   Stage stage_;
   Stage whole_;         ///< "" between computations that have several parts
   double shown_ = 0.0;  ///< in the last line
+  std::vector<std::string> detail_;
 };
 
 }  // namespace headway::cli

@@ -11,7 +11,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
-#include "headway/sweep.hpp"
+#include "headway/study/sweep.hpp"
 #include "headway/training/backend.hpp"
 #include "train_progress.hpp"
 #include "trained_data.hpp"

@@ -11,7 +11,7 @@
 #include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
+#include "headway/study/sweep.hpp"
 #include "headway/train.hpp"
 
 namespace headway::cli {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headway/core/examples.hpp"
@@ -12,15 +13,16 @@
 
 namespace headway::tasks {
 
-/// Path features that stay in their file and are read in blocks. Thread-safe.
-class FeatureSource {
+/// An array that stays where it is, such as in its file, and is read in blocks. Thread-safe.
+class ArraySource {
  public:
-  FeatureSource() = default;
-  FeatureSource(const FeatureSource&) = delete;
-  FeatureSource& operator=(const FeatureSource&) = delete;
-  virtual ~FeatureSource() = default;
+  ArraySource() = default;
+  ArraySource(const ArraySource&) = delete;
+  ArraySource& operator=(const ArraySource&) = delete;
+  virtual ~ArraySource() = default;
 
-  /// out: [count, p N_0], row-major.
+  [[nodiscard]] virtual const std::vector<Index>& shape() const = 0;
+  /// Entries [begin, begin + count) of the first index, row-major.
   virtual void read(Index begin, Index count, double* out) const = 0;
 };
 
@@ -29,9 +31,9 @@ class FeatureSource {
 struct Split {
   std::shared_ptr<const ExampleSource> examples;  ///< null when the data set holds path features
   RowMatrixXd path_features;  ///< P x (p N_0), unscaled xi_pi, path-major; else empty
-  std::shared_ptr<const FeatureSource> feature_source;  ///< in place of path_features
-  MatrixXd labels;                                      ///< P x C
-  std::vector<std::string> ids;                         ///< optional, one per example
+  std::shared_ptr<const ArraySource> feature_source;  ///< [P, p, N_0], in place of path_features
+  MatrixXd labels;                                    ///< P x C
+  std::vector<std::string> ids;                       ///< optional, one per example
 
   [[nodiscard]] Index size() const { return labels.rows(); }
 };
@@ -103,6 +105,35 @@ class MemoryExamples final : public ExampleSource {
   Tensor inputs_;
   std::vector<std::uint8_t> mask_;
   std::vector<Tensor> attention_;
+};
+
+/// Examples read on demand, from any thread. Only the mask is held in memory. Inputs of masked
+/// tokens and attention rows of masked queries are served as zeros.
+class SourcedExamples final : public ExampleSource {
+ public:
+  using Source = std::shared_ptr<const ArraySource>;
+  /// inputs [P, S, N_0]; mask [P, S] or empty; attention: one [P, H_l, S, S] per layer, or empty.
+  /// The caller has checked that the shapes fit each other.
+  SourcedExamples(Source inputs, std::vector<std::uint8_t> mask, std::vector<Source> attention)
+      : inputs_(std::move(inputs)), mask_(std::move(mask)), attention_(std::move(attention)) {}
+
+  [[nodiscard]] Index size() const override { return inputs_->shape()[0]; }
+  [[nodiscard]] Index tokens() const override { return inputs_->shape()[1]; }
+  [[nodiscard]] Index features() const override { return inputs_->shape()[2]; }
+  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
+  [[nodiscard]] bool thread_safe() const override { return true; }
+  void read_inputs(Index begin, Index count, double* out) const override;
+  void read_mask(Index begin, Index count, std::uint8_t* out) const override;
+  void read_attention(int layer, Index begin, Index count, double* out) const override;
+
+ private:
+  [[nodiscard]] bool is_real(Index token) const;
+  /// Error{kInternal} unless [begin, begin + count) are examples.
+  void check_range(Index begin, Index count) const;
+
+  Source inputs_;
+  std::vector<std::uint8_t> mask_;
+  std::vector<Source> attention_;
 };
 
 }  // namespace headway::tasks

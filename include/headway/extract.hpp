@@ -8,9 +8,9 @@
 #include "headway/observer.hpp"
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"
-#include "headway/trainer.hpp"
 #include "headway/training/linear_value.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
 
 namespace headway {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/network_results.hpp"
+#include "headway/results/network_results.hpp"
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"
 

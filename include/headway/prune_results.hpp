@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/network_results.hpp"
+#include "headway/results/network_results.hpp"
 #include "headway/theory_results.hpp"
 #include "headway/types.hpp"
 

@@ -22,7 +22,7 @@
 #include "headway/training/contributions.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/train_options.hpp"
-#include "headway/transformer_options.hpp"
+#include "headway/training/transformer_options.hpp"
 
 // Each struct has a table of its keys, ranges and words (core/option_table.hpp);
 // study/sections.hpp joins them to the sections of a study file.

@@ -9,8 +9,8 @@
 #include "headway/core/jobs.hpp"
 #include "headway/observer.hpp"
 #include "headway/study.hpp"
+#include "headway/study/train_run.hpp"
 #include "headway/train_results.hpp"
-#include "headway/train_run.hpp"
 #include "headway/train_task.hpp"
 #include "headway/training/training_ranks.hpp"
 

@@ -10,9 +10,9 @@
 #include "headway/numerics/statistics.hpp"
 #include "headway/results/training_records.hpp"
 #include "headway/study.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 #include "headway/train_task.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 namespace headway {
 

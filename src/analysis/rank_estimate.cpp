@@ -181,6 +181,7 @@ RankCeiling rank_ceiling(const MatrixXd& rises, std::uint64_t seed) {
                    listed(second / static_cast<double>(rises.cols() - half)));
   }
   const double mean = found.mean();
+  if (std::isnan(mean)) return {mean, mean, mean};  // one head
   return {mean, std::sqrt((found.array() - mean).square().mean()),
           mean > 0.0 ? std::sqrt(2.0 * mean / (1.0 + mean)) : 0.0};
 }

@@ -1,10 +1,13 @@
 #include "headway/model/learned_attention.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "headway/core/parallel.hpp"
@@ -37,7 +40,58 @@ void softmax_columns(Map a) {
   }
 }
 
+bool is_supplied(const LayerHeads& layer) { return layer.weights.empty() && layer.query.empty(); }
+
+// Keys x queries of an example, from its whole matrix [query, key]. `taken`: the columns of the
+// queries among the tokens of the block.
+void gather_supplied(const TokenBlock& block, Index b, const std::vector<Index>& taken,
+                     ConstMap full, Map out) {
+  const auto position = [&](Index column) {
+    return block.position[static_cast<std::size_t>(column)];
+  };
+  for (Index q = 0; q < out.cols(); ++q) {
+    const auto query = full.col(position(taken[static_cast<std::size_t>(q)]));
+    for (Index t = 0; t < out.rows(); ++t) out(t, q) = query[position(block.first(b) + t)];
+    const bool lost = (query.array() != 0.0).count() != (out.col(q).array() != 0.0).count();
+    if (!lost && out.col(q).allFinite()) continue;
+    throw Error(ErrorKind::kBadData,
+                fmt::format("attention of example {} (from 0), query {} (from 0): {}",
+                            block.begin + b, position(taken[static_cast<std::size_t>(q)]),
+                            lost ? "attends to a padded token, must have 0 there"
+                                 : "must be finite numbers"));
+  }
+}
+
 }  // namespace
+
+void LearnedAttention::Block::read_supplied(SourceReader& reader, const AttentionPrior& prior,
+                                            std::size_t layer) {
+  const bool top = layer + 1 == prior.heads.size();
+  const int heads = prior.heads[layer];
+  const Index whole = sequence * sequence;
+  supplied.resize(prior.heads.size());
+  supplied[layer].resize(static_cast<std::size_t>(heads));
+  VectorXd all;
+  for (int h = 0; h < heads; ++h) {
+    if (!prior.is_frozen(layer, h)) continue;
+    if (all.size() == 0) {
+      all.resize(count * heads * whole);
+      reader.read([&](const ExampleSource& examples) {
+        examples.read_attention(static_cast<int>(layer) + 1, begin, count, all.data());
+      });
+    }
+    std::vector<double>& out = supplied[layer][static_cast<std::size_t>(h)];
+    out.resize(static_cast<std::size_t>(attention_size(top)));
+    for (Index b = 0; b < count; ++b) {
+      std::vector<Index> queried(static_cast<std::size_t>(queries(b, top)));
+      std::iota(queried.begin(), queried.end(), first(b));
+      if (top && !takes_all()) queried = {taken[static_cast<std::size_t>(b)]};
+      gather_supplied(*this, b, queried,
+                      ConstMap(all.data() + (b * heads + h) * whole, sequence, sequence),
+                      Map(out.data() + attention_offset(b, top), length(b), queries(b, top)));
+    }
+  }
+}
 
 LearnedAttention::Workspace::Workspace() : parts_(std::make_unique<Parts>()) {}
 LearnedAttention::Workspace::~Workspace() = default;
@@ -58,13 +112,14 @@ LearnedAttention::LearnedAttention(const ExampleSource& examples, AttentionPrior
       paths_(path_count(heads_)) {
   for (const HeadAddress& frozen : coordinates_.prior().frozen) {
     if (frozen.layer < given_.size()) {
+      if (is_supplied(given_[frozen.layer])) continue;
       validate_layer(given_[frozen.layer], static_cast<int>(frozen.layer) + 1, heads_[frozen.layer],
                      examples.features());
       continue;
     }
     throw Error(ErrorKind::kBadData,
                 "model.attention_prior.frozen: the data set must give the attention of frozen "
-                "heads by matrices that act on the inputs");
+                "heads");
   }
   SourceReader reader(examples);
   const Index size =
@@ -95,6 +150,9 @@ LearnedAttention::LearnedAttention(const ExampleSource& examples, AttentionPrior
       block.readout = MatrixXd::Ones(block.count, 1);
       block.taken_tokens = block.tokens(Eigen::all, block.taken);
     }
+    for (std::size_t l = 0; l < given_.size(); ++l) {
+      if (is_supplied(given_[l])) block.read_supplied(reader, coordinates_.prior(), l);
+    }
     for (std::size_t l = 0; l < heads_.size(); ++l) {
       bytes += 8.0 * heads_[l] * static_cast<double>(block.attention_size(is_top(l)));
     }
@@ -115,6 +173,10 @@ void LearnedAttention::attend(const Position& z, const Block& block, std::size_t
   const Index offset = coordinates_.offset(layer, head);
   if (offset < 0) {
     if (pass.has_given) return;
+    if (is_supplied(given_[layer])) {
+      buffer = block.supplied[layer][h];
+      return;
+    }
     const HeadProducts products(given_[layer], head, queries, block.tokens);
     for (Index b = 0; b < block.count; ++b) {
       Map attention = pass.attention_of(block, layer, head, b, top);

@@ -62,6 +62,8 @@ struct LearnedAttention::Block : TokenBlock {
   MatrixXd taken_tokens;      // these tokens; empty: all
   std::vector<Index> square;  // where the attention of an example begins: sum of n_b^2 before it
   MatrixXd readout;           // r: one column, an entry for each taken token
+  // supplied[l][h]: attention of a frozen head, if the examples give it, as in Pass::attention.
+  std::vector<std::vector<std::vector<double>>> supplied;
 
   [[nodiscard]] bool takes_all() const { return taken.empty(); }
   // First query of an example in a layer, and their number.
@@ -78,6 +80,9 @@ struct LearnedAttention::Block : TokenBlock {
   [[nodiscard]] const MatrixXd& query_tokens(bool top) const {
     return top && !takes_all() ? taken_tokens : tokens;
   }
+  // Reads the attention of the frozen heads of a layer that has no matrices. Error{kBadData} if
+  // a real token attends to a padded one.
+  void read_supplied(SourceReader& reader, const AttentionPrior& prior, std::size_t layer);
 };
 
 // What one pass over a block leaves.

@@ -41,6 +41,7 @@ Ladder::Ladder(Chain& main, const Target& target, const SamplerOptions& options,
     : main_(main),
       options_(options),
       state_(state),
+      stop_(stop),
       rng_(options.seed, StreamPurpose::kReplicaExchange, stream_of(options, state.chain)) {
   if (dynamic_cast<const TemperedTarget*>(&target) == nullptr) {
     throw Error(ErrorKind::kBadStudy,
@@ -81,6 +82,11 @@ Chain& Ladder::at(std::size_t replica) {
   return replica == 0 ? main_ : *replicas_[replica - 1]->chain;
 }
 
+void Ladder::tell(std::size_t replica) {
+  if (stop_ == nullptr) return;
+  stop_->moves(state_.chain, replica, state_.ladder.inverse_temperatures[replica]);
+}
+
 void Ladder::set_temperatures() {
   for (std::size_t k = 0; k <= replicas_.size(); ++k) {
     at(k).temper(state_.ladder.inverse_temperatures[k]);
@@ -104,11 +110,13 @@ bool Ladder::advance() {
     const auto k = static_cast<std::size_t>(ladder.next);
     ChainState& state = state_.replicas[k - 1];
     const std::size_t kept = state.statistics.size();
+    tell(k);
     if (!at(k).step()) return false;
     ladder.log_likelihood[k] = at(k).log_likelihood();
     if (state.statistics.size() > kept) state.log_likelihoods.push_back(ladder.log_likelihood[k]);
     ++ladder.next;
   }
+  tell(0);  // the chain itself is next
   return true;
 }
 

@@ -39,6 +39,7 @@ class Ladder {
     std::unique_ptr<Chain> chain;
   };
   Chain& at(std::size_t replica);
+  void tell(std::size_t replica);
   void exchange();
   void choose_temperatures();
   void set_temperatures();
@@ -46,6 +47,7 @@ class Ladder {
   Chain& main_;
   const SamplerOptions& options_;
   ChainState& state_;
+  StopSignal* stop_;
   Rng rng_;
   std::vector<std::unique_ptr<Replica>> replicas_;  // of replica 1, 2, ...
 };

@@ -1,5 +1,7 @@
 #include "headway/sampling/sample.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,6 +12,7 @@
 
 #include "chain.hpp"
 #include "headway/core/clock.hpp"
+#include "headway/core/detail_observer.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "summarize.hpp"
@@ -23,8 +26,8 @@ constexpr std::chrono::milliseconds kProgressPeriod{100};
 // thread at a time.
 class Desk : public StopSignal {
  public:
-  Desk(Observer* observer, std::int64_t done, std::int64_t total)
-      : observer_(observer), done_(done), total_(total) {}
+  Desk(Observer* observer, int replicas, std::int64_t done, std::int64_t total)
+      : observer_(observer), replicas_(replicas), done_(done), total_(total) {}
 
   bool stop_requested() override {
     if (stop_.load(std::memory_order_relaxed)) return true;
@@ -45,6 +48,18 @@ class Desk : public StopSignal {
     tell(done);
   }
 
+  void moves(int chain, std::size_t replica, double inverse_temperature) override {
+    if (observer_ == nullptr) return;
+    const std::unique_lock<std::mutex> lock(guard_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    const Clock::time_point now = Clock::now();
+    if (now - told_of_replica_ < kProgressPeriod) return;
+    told_of_replica_ = now;
+    tell_detail(*observer_,
+                fmt::format("chain {} replica {} of {}", chain + 1, replica + 1, replicas_),
+                fmt::format("beta {:.3g}", inverse_temperature));
+  }
+
   // After the threads have ended.
   void tell_all() { tell(done_.load()); }
   [[nodiscard]] bool stopped() const { return stop_.load(); }
@@ -56,11 +71,13 @@ class Desk : public StopSignal {
   }
 
   Observer* observer_;
+  int replicas_;
   std::atomic<std::int64_t> done_;
   std::int64_t total_;
   std::atomic<bool> stop_{false};
   std::mutex guard_;
   Clock::time_point told_ = Clock::now();
+  Clock::time_point told_of_replica_;  // never yet: the first is told at once
 };
 
 // Runs one chain to its end, a stop or its share of a wave between two checkpoints.
@@ -98,7 +115,7 @@ bool run_chains(const Target& target, const SamplerOptions& options, const Sampl
   const auto count = static_cast<Index>(states.size());
   std::int64_t done = 0;
   for (const ChainState& chain : states) done += chain.iteration;
-  Desk desk(hooks.observer, done, transitions_of(options) * count);
+  Desk desk(hooks.observer, options.replicas, done, transitions_of(options) * count);
   std::vector<std::unique_ptr<Chain>> chains;
   chains.reserve(states.size());
   for (ChainState& chain : states) {

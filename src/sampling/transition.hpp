@@ -1,12 +1,15 @@
 #pragma once
 
+#include <cstddef>
+
 #include "hamiltonian.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/sampling/checkpoint.hpp"
 
 namespace headway::sampling {
 
-/// Asked before every evaluation of the density, so that even a long trajectory can be abandoned.
+/// What a chain tells while it runs. It asks before every evaluation of the density whether to
+/// stop, so that even a long trajectory can be abandoned.
 class StopSignal {
  public:
   StopSignal() = default;
@@ -14,6 +17,8 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   virtual ~StopSignal() = default;
   virtual bool stop_requested() { return false; }
+  /// Replica exchange: `replica`, counted from 0, of `chain` moves next.
+  virtual void moves(int /*chain*/, std::size_t /*replica*/, double /*inverse_temperature*/) {}
 };
 
 /// One Markov chain transition that leaves the target invariant.

@@ -13,7 +13,7 @@
 #include "core/fail.hpp"
 #include "headway/shard.hpp"
 #include "headway/study/study_hash.hpp"
-#include "headway/sweep.hpp"
+#include "headway/study/sweep.hpp"
 
 namespace headway {
 namespace {

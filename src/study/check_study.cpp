@@ -10,8 +10,8 @@
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/sweep.hpp"
+#include "headway/study/train_run.hpp"
 #include "headway/train_task.hpp"
 #include "study/sweep_axes.hpp"
 

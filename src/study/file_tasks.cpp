@@ -4,7 +4,7 @@
 
 #include "headway/core/sha256.hpp"
 #include "headway/core/utf8.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 #include "headway/train_task.hpp"
 #include "tasks/bpe_library.hpp"
 

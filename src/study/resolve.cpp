@@ -5,7 +5,7 @@
 
 #include "headway/core/option_error.hpp"
 #include "headway/study/sections.hpp"
-#include "headway/sweep.hpp"
+#include "headway/study/sweep.hpp"
 #include "study/overlays.hpp"
 #include "study/sweep_axes.hpp"
 #include "study/toml.hpp"

@@ -5,7 +5,7 @@
 
 #include "headway/core/option_value.hpp"
 #include "headway/study.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 
 /// Private to study: the axes of [sweep], and the keys that count because of them.
 namespace headway {

@@ -1,4 +1,4 @@
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 
 namespace headway {
 

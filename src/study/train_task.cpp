@@ -11,7 +11,7 @@
 #include "headway/core/sha256.hpp"
 #include "headway/error.hpp"
 #include "headway/study/task_kinds.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 #include "headway/training/backend.hpp"
 
 namespace headway {

@@ -76,4 +76,45 @@ void MemoryExamples::read_attention(int layer, Index begin, Index count, double*
   std::copy_n(a.values.data() + begin * stride, count * stride, out);
 }
 
+void SourcedExamples::read_inputs(Index begin, Index count, double* out) const {
+  check_range(begin, count);
+  inputs_->read(begin, count, out);
+  if (mask_.empty()) return;
+  for (Index i = 0; i < count * tokens(); ++i) {
+    if (is_real(begin * tokens() + i)) continue;
+    std::fill_n(out + i * features(), features(), 0.0);
+  }
+}
+
+void SourcedExamples::read_mask(Index begin, Index count, std::uint8_t* out) const {
+  check_range(begin, count);
+  if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
+  std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
+}
+
+void SourcedExamples::read_attention(int layer, Index begin, Index count, double* out) const {
+  if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
+    return ExampleSource::read_attention(layer, begin, count, out);
+  }
+  check_range(begin, count);
+  const ArraySource& array = *attention_[static_cast<std::size_t>(layer - 1)];
+  array.read(begin, count, out);
+  if (mask_.empty()) return;
+  const Index heads = array.shape()[1];
+  for (Index r = 0; r < count * heads * tokens(); ++r) {
+    if (is_real((begin + r / (heads * tokens())) * tokens() + r % tokens())) continue;
+    std::fill_n(out + r * tokens(), tokens(), 0.0);
+  }
+}
+
+bool SourcedExamples::is_real(Index token) const {
+  return mask_[static_cast<std::size_t>(token)] != 0;
+}
+
+void SourcedExamples::check_range(Index begin, Index count) const {
+  if (begin >= 0 && count >= 0 && begin <= size() - count) return;
+  throw Error(ErrorKind::kInternal,
+              fmt::format("examples {} + {} of {} asked for", begin, count, size()));
+}
+
 }  // namespace headway::tasks

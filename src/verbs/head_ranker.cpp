@@ -17,6 +17,8 @@ namespace {
 constexpr Index kFewestExamples = 8, kFewestOfClass = 2;
 constexpr double kIntervalShare = 0.9;  // and what tells heads apart
 constexpr Index kTheoryWidth = 10;
+constexpr double kRounding =
+    1e-11;  // squared: parts that differ by less, in single precision, are the same
 
 std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
 
@@ -82,6 +84,15 @@ void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels) {
                     "there is",
                     c, examples, kFewestOfClass));
   }
+}
+
+void check_parts_differ(const std::string& name, const RowMatrixXd& parts) {
+  const double spread = (parts.rowwise() - parts.colwise().mean()).squaredNorm();
+  if (spread > kRounding * parts.squaredNorm()) return;
+  throw Error(ErrorKind::kBadData,
+              fmt::format("{}: train: the contributions are the same on all examples: must be some "
+                          "that differ",
+                          name));
 }
 
 RankColumn column_of_examples(std::string name, const MatrixXd& rows, double passes) {

@@ -25,6 +25,9 @@ struct MeasuredHeads {
 /// Error{kBadData} unless the labels [P, C] of enough examples differ.
 void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels);
 
+/// Error{kBadData} if the parts [P, p N_0] are the same for all examples, but for rounding.
+void check_parts_differ(const std::string& name, const RowMatrixXd& parts);
+
 /// A measure whose values are means over examples: rows of heads, [H, P].
 RankColumn column_of_examples(std::string name, const MatrixXd& rows, double passes);
 

@@ -5,8 +5,8 @@
 
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/removal.hpp"
-#include "headway/network_results.hpp"
 #include "headway/observer.hpp"
+#include "headway/results/network_results.hpp"
 #include "headway/study.hpp"
 
 /// Private to verbs: pruning of a network, whatever gives its heads.

@@ -127,6 +127,38 @@ class Learned(ProgramTest):
         self.assertAlmostEqual(point["action"], given["action"], 10)
         np.testing.assert_allclose(point["U"][0], given["U"][0], rtol=1e-6)
 
+    def test_a_frozen_head_may_be_given_example_by_example(self):
+        """The same attention by matrices and example by example, beside heads that are learned."""
+        matrices, supplied = self.path("matrices.h5"), self.path("supplied.h5")
+        for path in (matrices, supplied):
+            write_data(path, with_heads=True)
+            with h5py.File(path, "a") as file:
+                for split in ("train", "test"):
+                    mask = np.ones(file[f"{split}/inputs"].shape[:2])
+                    mask[0, -1] = 0
+                    file[f"{split}/mask"] = mask
+        with h5py.File(supplied, "a") as file:
+            for layer in (1, 2):
+                weights = file[f"attention/weights/layer_{layer}"][()]
+                for split in ("train", "test"):
+                    x, mask = file[f"{split}/inputs"][()], file[f"{split}/mask"][()]
+                    attention = np.exp(np.einsum("psi,hij,ptj->phst", x, weights, x)) * mask[:, None, None, :]
+                    file[f"{split}/attention/layer_{layer}"] = attention / attention.sum(axis=3, keepdims=True)
+            del file["attention"]
+        frozen = [*PRIOR, "--set", "model.attention_prior.frozen=[[1,2],[2,1]]", "--set", "solve.attention_starts=2", "--json"]
+        for readout in ("last_token", "mean"):
+            points = []
+            for path in (matrices, supplied):
+                process = run("solve", path, *frozen, "--set", f"model.readout={readout}")
+                self.assertEqual(process.returncode, 0, process.stderr)
+                points.append(json.loads(process.stdout)["points"][0])
+            self.assertAlmostEqual(points[0]["action"], points[1]["action"], 7, readout)
+            self.assertAlmostEqual(points[0]["test_mean_squared_error"], points[1]["test_mean_squared_error"], 5, readout)
+        for verb in ("solve", "sample"):  # a start needs matrices
+            process = run(verb, supplied, *PRIOR, "--set", f"{verb}.attention_start=given")
+            self.assertEqual(process.returncode, 78, process.stderr)
+            self.assertIn("by matrices that act on the inputs, and gives it example by example", process.stderr)
+
     def test_the_copy_task_starts_where_it_is_told(self):
         """Near no attention the search stays in a bad minimum; from the head that knows the answer it finds a lower one."""
         task = ["copy.toml", "--set", "task.train_examples=60", "--set", "task.test_examples=200", "--set",

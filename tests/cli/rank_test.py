@@ -83,12 +83,24 @@ class RankOfParts(ProgramTest):
         lonely = np.ones(40)
         lonely[3] = -1.0
         alone = self.write_parts("alone.h5", self.parts, lonely)
+        rare = self.write_parts("rare.h5", self.parts, np.eye(50)[:40])
+        still = self.write_parts("still.h5", np.tile(self.parts[:1], (40, 1, 1)), self.labels)
         for data, words in ((one_class, "labels: are the same for all 40 examples"), (few, "labels: 6 examples: must be at least 8"),
                             (deep, "layers [2, 2]: must be of one layer"), (alone, "class 0 has 1 of 40 examples"),
+                            (rare, "labels: 40 examples of 50 classes"), (still, "the contributions are the same on all examples"),
                             ("hmm-four-paths", "holds no contributions")):
             self.check_refused(run("rank", data), 65, words)
         self.check_refused(run("rank", self.data, "--set", "rank.cheapest=5"), 78, "rank.cheapest = 5: must be at most 4")
         self.check_refused(run("rank", self.data, "--set", "rank.penalty=0"), 78, "rank.penalty")
+
+    def test_small_costs_have_digits_and_one_head_no_order(self):
+        small = self.write_parts("small.h5", self.parts, 1e-3 * self.labels)
+        table = run("rank", small, "-q")
+        self.check(table, 0)
+        self.assertRegex(table.stdout, r"\n *\d +L1H4 +\+0\.0000\d*[1-9]\d* ")
+        table = run("rank", self.write_parts("one.h5", self.parts[:, :1], self.labels, [1]), "-q")
+        self.check(table, 0)
+        self.assertIn("One head has no order.", table.stdout)
 
     def check_refused(self, process, code, words):
         self.check(process, code)

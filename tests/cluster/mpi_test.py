@@ -95,6 +95,17 @@ class SameBits(ProgramTest):
         self.check_verb("sample", self.study, *DRAWS, "--set", "model.widths=[4]", "--set", "sample.chains=3",
                         "--threads", 2, ranks=(3,))
 
+    def test_learned_attention(self):
+        """Replicas of chains on several ranks, and parts of the study."""
+        inputs = np.random.default_rng(1).normal(size=(6, 3, 2))
+        data = self.path("learned.h5")
+        with h5py.File(data, "w") as file:
+            file.attrs["schema_name"], file.attrs["schema_version"] = "headway-dataset", np.array([1, 0])
+            file["train/inputs"], file["train/labels"] = inputs, np.sign(inputs[:, 0, 0])
+        self.check_verb("sample", data, "--set", "model.attention_prior.heads=[2]", "--set", "model.widths=[4,8]", "--set",
+                        "model.temperature=0.2", "--set", "sample.chains=2", "--set", "sample.warmup=20", "--set",
+                        "sample.draws=10", "--set", "sample.replicas=3", "--set", "solve.attention_starts=2", ranks=(2,))
+
     @needs_training
     def test_train(self):
         self.check_verb("train", self.write("grid.toml", GRID), ranks=(2, 7))

@@ -1,4 +1,4 @@
-"""`mpirun -n R python3 script.py`: headway.solve, sample and train share their work, and every rank has the whole result."""
+"""`mpirun -n R python3 script.py`: headway.solve, sample, train and gram share their work, and every rank has the whole result."""
 
 import importlib.util
 import os
@@ -31,11 +31,11 @@ result.save(f"{folder}/{{headway.rank()}}.h5", overwrite=True)
 """
 
 
-def python(ranks, code, **environment):
+def python(ranks, code, arguments=()):
     """The code on so many ranks; none: in one process."""
     script = PREAMBLE + textwrap.dedent(code)
     launcher = ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks else []
-    return subprocess.run([*launcher, sys.executable, "-B", "-c", script], env={**ENVIRONMENT, **environment},
+    return subprocess.run([*launcher, sys.executable, "-B", "-c", script, *arguments], env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False, timeout=300)
 
 
@@ -73,6 +73,30 @@ class EveryRankHasIt(ProgramTest):
     def test_train_with_micro_batches(self):
         """All ranks take every step together."""
         self.check_verb("train", self.write("grid.toml", GRID), {"micro_batches": 2}, ranks=(2,))
+
+    def test_gram(self):
+        """Each rank reads its share of the examples. The file is there on every rank when the call returns."""
+        code = f"""
+            import os
+            rng = np.random.default_rng(1)
+            files = [f"{self.directory}/{{part}}.h5" for part in "ab"]
+            if not os.path.exists(files[0]):
+                for size, file in zip((60, 71), files):
+                    headway.write_dataset(file, train_path_features=rng.standard_normal((size, 4, 5)),
+                                          train_labels=rng.standard_normal(size), heads=[2, 2], dtype="float64")
+            made = headway.gram(files, sys.argv[1], threads=1)
+            print("G", os.path.exists(made), len(headway.solve(made, widths=[10], shard=(0, 1)).points))
+            try:
+                headway.gram(files, sys.argv[1])
+            except headway.CannotWriteError:
+                print("W")"""
+        alone, shared = self.path("alone.h5"), self.path("shared.h5")
+        self.check(python(None, code, arguments=[alone]), 0)
+        done = python(3, code, arguments=[shared])
+        self.check(done, 0)
+        self.assertEqual(done.stdout.count("G True 1"), 3, done.stdout)
+        self.assertEqual(done.stdout.count("W\n"), 3, done.stdout + done.stderr)
+        check_equal(self, alone, shared)
 
     def test_one_problem_over_all_ranks(self):
         if os.environ.get("HEADWAY_HAS_SCALAPACK") != "1":

@@ -9,8 +9,8 @@
 #include "fuzz_scratch.hpp"
 #include "headway/error.hpp"
 #include "headway/study/study_hash.hpp"
+#include "headway/study/sweep.hpp"
 #include "headway/study_file.hpp"
-#include "headway/sweep.hpp"
 
 namespace {
 

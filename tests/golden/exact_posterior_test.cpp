@@ -8,7 +8,7 @@
 
 #include "catch.hpp"
 #include "headway/dataset_file.hpp"
-#include "headway/exact_chain.hpp"
+#include "headway/posterior/exact_chain.hpp"
 #include "headway/results/lookup.hpp"
 #include "headway/sample.hpp"
 #include "headway/sampling/sample.hpp"

@@ -11,6 +11,7 @@ import numpy as np
 import program
 
 FOLDER = tempfile.TemporaryDirectory()
+GOLDEN = Path(__file__).resolve().parent.parent / "data" / "golden"
 #: What two computations of the same numbers may differ in; program and module may be built one after the other.
 RUN = {"seconds", "started", "command", "threads", "text_sha256", "sampling_seconds", "evidence_seconds",
        "solve_seconds", "git_commit"}
@@ -52,3 +53,18 @@ def differences(first, second, apart=frozenset()):
                 if not same and name.rpartition("/")[2] not in RUN:
                     found.append(name)
     return found
+
+
+def four_paths():
+    """The hidden-Markov task with four paths as arrays."""
+    with h5py.File(GOLDEN / "hmm4_paths.h5") as file:
+        return {"features": file["train/path_features"][()], "labels": file["train/labels"][()],
+                "heads": [2, 2], "test_features": file["test/path_features"][()],
+                "test_labels": file["test/labels"][()]}
+
+
+def small(seed=1, examples=12, paths=4, features=5, **more):
+    rng = np.random.default_rng(seed)
+    return {"features": rng.standard_normal((examples, paths, features)), "heads": [2, 2],
+            "labels": np.sign(rng.standard_normal(examples)), "widths": [10],
+            "temperature": 0.1} | more

@@ -246,6 +246,7 @@ class Table(unittest.TestCase):
         self.assertIn("among 1 cheapest", text)
         self.assertIn("two halves of the examples agree by 1.00", text)
         self.assertLess(text.index("L1H2"), text.index("L1H1"))
+        self.assertIn("+0.00012", repr(ranking_of(measured_of(change_of([0.00012, 0.001], 1e-5)), "mean", "fixed", None, 1)))
         self.assertIn("<table", self.ranking._repr_html_())
         self.assertEqual(self.ranking.to_csv().splitlines()[0].split(",")[:5], ["layer", "head", "name", "rank", "estimate"])
 
@@ -328,6 +329,13 @@ class Parts(unittest.TestCase):
         self.assertNotIn("cut_of_theory", ranking.columns)
         self.assertIn("cut_without_theory", ranking.columns)
 
+    def test_a_class_that_is_never_there_and_one_head_alone(self):
+        self.write(np.eye(3)[(self.y > 0).astype(int)], [1], None)
+        ranking = headway.rank_parts(self.path, theory=False)
+        self.assertEqual((len(ranking), ranking["among_cheapest"].tolist()), (1, [1.0]))
+        self.assertTrue(np.isnan(ranking.ceiling.whole))
+        self.assertIn("one head has no order", repr(ranking))
+
     def test_at_the_command_line(self):
         self.write(self.y, [5], [self.names])
         out, csv = io.StringIO(), self.path.with_suffix(".csv")
@@ -339,10 +347,25 @@ class Parts(unittest.TestCase):
             self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
 
     def test_refusals(self):
-        for labels, heads, words in ((self.y, [2, 2], "holds contributions of 2 layers"), (0 * self.y + 1, [5], "are the same for all 60")):
+        lonely = np.resize([-1.0, *[1.0] * 59], 60)
+        for labels, heads, words in ((self.y, [2, 2], "holds contributions of 2 layers"),
+                                     (0 * self.y + 1, [5], r"labels: are \[1.0\] for all 60"),
+                                     (np.eye(70)[:60], [5], "labels: 60 examples of 70 classes"),
+                                     (np.eye(3)[[2, *[0, 1] * 29, 0]], [5], "labels: class 2 has 1 of 60"),
+                                     (lonely, [5], "labels: one class has 1 of 60")):
             self.write(labels, heads, None)
-            with self.assertRaisesRegex(headway.HeadwayError, words):
+            with self.subTest(words=words), self.assertRaisesRegex(headway.HeadwayError, words):
                 headway.rank_parts(self.path)
+        parts, y = self.parts, self.y
+        self.parts, self.y = parts[:5], np.resize([1.0, -1.0], 5)
+        self.write(self.y, [5], None)
+        with self.assertRaisesRegex(headway.BadDataError, "labels: 5 examples; allowed: at least 8"):
+            headway.rank_parts(self.path)
+        self.parts, self.y = np.tile(parts[:1] / 3.0, (60, 1, 1)), y
+        self.write(y, [5], None)
+        with self.assertRaisesRegex(headway.BadDataError, "the contributions are the same on all examples"):
+            headway.rank_parts(self.path)
+        self.parts = parts
         with self.assertRaises(headway.UnreadableFileError):
             headway.rank_parts(self.path.with_name("none.h5"))
         headway.write_dataset(self.path, overwrite=True, train_inputs=self.parts, train_labels=self.y, readout="mean",

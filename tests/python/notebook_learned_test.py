@@ -51,10 +51,20 @@ class Figures(unittest.TestCase):
             np.testing.assert_allclose(bars[0].get_ydata(), [point.minima[0].attention_largest for point in points])
             np.testing.assert_allclose(line.get_ydata(), [point.action / count for point, count in zip(points, (20, 40))])
 
+    def test_before_and_after_are_the_fewest_and_the_most_examples(self):
+        figure = figures.draw_all(list(self.results.values())[::-1], only=["attention_before_and_after"])["attention_before_and_after"]
+        panels = [axes for axes in figure.axes if axes.get_title()]
+        self.assertEqual([axes.get_title() for axes in panels[:2]], ["before: 20 examples", "after: 40 examples"])
+        for row, start in enumerate(("given", "none")):
+            for column, count in enumerate((20, 40)):
+                np.testing.assert_array_equal(panels[2 * row + column].images[0].get_array(),
+                                              self.results[start, count].points[0].minima[0].attention_weights[0])
+
     def test_one_number_of_examples_is_no_curve(self):
         drawn = figures.draw_all([self.results["none", 20]])
         self.assertIn("learned_attention", drawn)
         self.assertNotIn("attention_against_examples", drawn)
+        self.assertNotIn("attention_before_and_after", drawn)
 
     def test_weights_are_those_of_the_lowest_minimum(self):
         result = self.results["given", 40]

@@ -8,8 +8,7 @@ import numpy as np
 
 import headway
 import program
-from bindings import differences, file_of, setUpModule  # noqa: F401
-from program_bindings_test import small
+from bindings import differences, file_of, setUpModule, small  # noqa: F401
 
 SWEEP = {"widths": [5, 10, 20], "temperature": [0.1, 1.0]}
 SETTINGS = ["--set", "model.widths=[5, 10, 20]", "--set", "model.temperature=[0.1, 1.0]"]

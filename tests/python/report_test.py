@@ -4,14 +4,10 @@ import base64
 import contextlib
 import hashlib
 import io
-import json
 import os
 import re
 import shutil
-import tempfile
 import unittest
-import unittest.mock
-from html.parser import HTMLParser
 from pathlib import Path
 
 import h5py
@@ -19,102 +15,12 @@ import numpy as np
 
 import headway
 from headway import cli, figures
-from headway.report import explorer, read_any
-from headway.report.beside import beside
+from headway.report import explorer
 from headway.report.cards import cards_of
 from headway.report.drawings import figure_tables, plain_words
-from headway.report.page import page
 from headway.table import cells
-from synthetic_results import Task, add_network, write_result
-from training_result_test import r2_at, write_training_result
-
-SMALL = Task(train=24, test=40, tokens=6, features=10)
-ONE_HEAD = Task(train=16, test=20, tokens=5, features=8, heads=(("same_token",),))
-FOLDER = tempfile.TemporaryDirectory()
-EVIL = '</script><script>alert("1")</script><img src="http://evil.example/x.png" onerror=alert(2)>'
-
-
-def setUpModule():
-    unittest.addModuleCleanup(FOLDER.cleanup)
-    for kind in ("solve", "align", "prune", "sample"):
-        write_result(place(kind), kind, SMALL, widths=(10, 100), temperatures=(0.01, 0.1),
-                     corrections=kind == "solve")
-    add_network(place("prune"))
-    write_result(place("one-head"), "solve", ONE_HEAD, widths=(10,), study="one head")
-    write_training_result(place("train"))
-    with h5py.File(place("other"), "w") as file:
-        file.attrs.update({"schema_name": "headway-result", "schema_version": [1, 0],
-                           "kind": "dreams", "study": "to come", "command": "headway dreams"})
-        file["runs/0/codes"] = np.zeros((5, 3))
-        file["runs/0/codes"].attrs["meaning"] = EVIL
-
-
-def place(name) -> Path:
-    return Path(FOLDER.name) / f"{name}.h5"
-
-
-class Reader(HTMLParser):
-    """Elements with their attributes; tables by caption; text of the scripts and styles left out."""
-
-    VOID = {"meta", "link", "input", "br", "img"}
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.stack, self.tables, self.texts = [], [], {}, []
-        self.rows, self.caption = [], ""
-        self.feed(text)
-        assert not self.stack, f"never closed: {self.stack}"
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        if tag not in self.VOID:
-            self.stack.append(tag)
-        if tag == "table":
-            self.rows, self.caption = [], ""
-        elif tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_startendtag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        opened = self.stack.pop()
-        assert opened == tag, f"<{opened}> is closed by </{tag}>"
-        if tag == "table":
-            self.tables.setdefault(self.caption, []).append(self.rows)
-
-    def handle_data(self, data):
-        if not {"script", "style"} & set(self.stack):
-            self.texts.append(data)
-        if "caption" in self.stack:
-            self.caption += data
-        elif {"td", "th"} & set(self.stack):
-            self.rows[-1][-1] += data
-
-    def all(self, tag, **attributes):
-        return [found for name, found in self.elements if name == tag
-                and all(found.get(key) == value for key, value in attributes.items())]
-
-
-def made(*names, labels=None):
-    text = page([read_any(place(name)) for name in names], labels)
-    return text, Reader(text)
-
-
-class WithoutPictures(unittest.TestCase):
-    """Tests of what stands beside the pictures of a page: drawing them is most of the time."""
-
-    def setUp(self):
-        patch = unittest.mock.patch("headway.report.drawings.themed_svg", lambda figure, prefix, label: f'<svg id="{prefix}-drawn"></svg>')
-        patch.start()
-        self.addCleanup(patch.stop)
-
-
-def embedded(text):
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text,
-                                re.DOTALL)[1])
+from report_pages import EVIL, FOLDER, WithoutPictures, embedded, made, place, setUpModule  # noqa: F401
+from training_result_test import r2_at
 
 
 class Contents(unittest.TestCase):
@@ -224,141 +130,6 @@ class Contents(unittest.TestCase):
         self.assertNotIn("", self.page.tables)  # every table has a caption
         self.assertEqual([attributes for tag, attributes in self.page.elements if tag == "html"],
                          [{"lang": "en"}])
-
-
-class Cards(WithoutPictures):
-    """Results of one network on the same data share a card; others do not."""
-
-    def cards(self, *names, **options):
-        return cards_of([headway.read_result(place(name)) for name in names], names, **options)
-
-    def changed(self, name, **attributes):
-        shutil.copy(place("sample"), place(name))
-        with h5py.File(place(name), "r+") as file:
-            file.attrs.update(attributes)
-        return name
-
-    def test_of_other_data_prior_or_readout_stand_alone(self):
-        model = "schema = 1\n\n[model]\nwidths = [{}]\nreadout = \"{}\"\n\n[solve]\nstart = \"x\"\n"
-        for attributes in ({"data_hash": "2" * 64}, {"variances": np.full(4, 2.0)}, {"study_toml": model.format(10, "mean")}):
-            self.assertEqual(len(self.cards("solve", self.changed("changed", **attributes))), 2, attributes)
-        first = self.changed("first", study_toml=model.format(10, "mean"))
-        other = self.changed("other-widths", study_toml=model.format(20, "mean"), study="another name")
-        self.assertEqual([card.name for card in self.cards(first, other)], ["first + other-widths"])
-
-    def test_without_a_hash_of_the_data_stand_alone(self):
-        for name in ("unknown-1", "unknown-2"):
-            self.changed(name)
-            with h5py.File(place(name), "r+") as file:
-                del file.attrs["data_hash"]
-        self.assertEqual(len(self.cards("unknown-1", "unknown-2", "solve")), 3)
-
-    def test_labels_of_the_user_name_them(self):
-        self.assertEqual(self.cards("solve", "sample", labelled=True)[0].name, "solve + sample")
-        self.assertEqual(self.cards("solve", "sample")[0].name, "hmm-synthetic (solve, sample)")
-
-    def test_two_samplers_keep_their_numbers(self):
-        self.changed("gibbs")
-        with h5py.File(place("gibbs"), "r+") as file:
-            for point in file["points"].values():
-                point.attrs["sampler"] = "gibbs"
-        data = embedded(made("solve", "sample", "gibbs")[0])
-        self.assertEqual([table["sampler"] for table in data["cards"][0]["points"][0]["beside"]], ["exact", "gibbs"])
-        self.assertLessEqual({"samples": "posterior samples 1", "samples_2": "posterior samples 2"}.items(),
-                             data["sources"].items())
-
-    def test_sliders_start_where_no_card_is_empty(self):
-        write_result(place("few"), "solve", ONE_HEAD, widths=(100, 30), temperatures=(0.1,), study="few points")
-        text, found = made("solve", "sample", "few")
-        [width] = found.all("input", id="width")
-        names = json.loads(found.all("form", id="explorer")[0]["data-widths"])
-        self.assertEqual(names[int(width["value"])][0], "N = 100")
-        self.assertEqual([("checked" in box) for box in found.all("input", name="shown")], [True, True])
-        write_result(place("elsewhere"), "solve", ONE_HEAD, widths=(7,), study="elsewhere")
-        _, found = made("solve", "sample", "elsewhere")
-        self.assertEqual([("checked" in box) for box in found.all("input", name="shown")], [True, False])
-
-
-class Beside(WithoutPictures):
-    """Theory beside samples: numbers of the files, and differences in the samples' standard errors."""
-
-    def table(self, *names):
-        results = [headway.read_result(place(name)) for name in names]
-        [card] = cards_of(results, names)
-        return results, [beside(card.first, spot) for spot in card.places]
-
-    def rows(self, table):
-        return {row["name"]: row for row in (*table["scalars"], *table["entries"])}
-
-    def test_differences_are_in_standard_errors_of_the_samples(self):
-        (solved, sampled), tables = self.table("solve", "sample")
-        for theory, samples, [table] in zip(solved.points, sampled.points, tables):
-            rows = self.rows(table)
-            u, mean, error = theory.order_parameters[0], samples.samples.mean[0], samples.samples.mcse[0]
-            self.assertEqual(len(table["entries"]), 10)
-            for (a, b), name in (((0, 0), "(1,1) (1,1)"), ((0, 2), "(1,1) (2,1)"), ((3, 3), "(2,2) (2,2)")):
-                self.assertAlmostEqual(rows[name]["theory"], u[a, b])
-                self.assertAlmostEqual(rows[name]["mean"], mean[a, b])
-                self.assertAlmostEqual(rows[name]["error"], error[a, b])
-                self.assertAlmostEqual(rows[name]["apart"][0] / ((u[a, b] - mean[a, b]) / error[a, b]), 1.0, delta=0.01)
-                corrected = theory.corrected
-                known = (corrected.order_parameters[0][a, b] - mean[a, b]) / error[a, b] if corrected.defined else None
-                if known is None:
-                    self.assertIsNone(rows[name]["apart"][1])
-                else:
-                    self.assertAlmostEqual(rows[name]["apart"][1] / known, 1.0, delta=0.01)
-            upper = np.triu_indices(4)
-            self.assertEqual(table["within"][0], int(np.sum(np.abs((u - mean) / error)[upper] <= 2.0)))
-            self.assertAlmostEqual(rows["U_a"]["mean"], float(samples.samples.readout_mean))
-            self.assertEqual(rows["test accuracy"]["mean"], samples.accuracy)
-            self.assertIsNone(rows["test accuracy"]["apart"][0])  # this file has no error of it
-
-    def test_accuracy_and_predictor_have_errors_where_the_file_has(self):
-        shutil.copy(place("sample"), place("errors"))
-        with h5py.File(place("errors"), "r+") as file:
-            for point in file["points"].values():
-                point.attrs["accuracy_mcse"] = 0.01
-                point["predictor/mcse"] = np.full(40, 0.02)
-        (solved, sampled), tables = self.table("solve", "errors")
-        theory, samples, [table] = solved.points[0], sampled.points[0], tables[0]
-        self.assertAlmostEqual(self.rows(table)["test accuracy"]["apart"][0], (theory.accuracy - samples.accuracy) / 0.01, places=1)
-        apart = (theory.predictor.mean - samples.predictor.mean) / 0.02
-        self.assertAlmostEqual(table["predictor"]["apart"][0] / np.sqrt(np.mean(apart ** 2)), 1.0, delta=0.01)
-        self.assertAlmostEqual(table["predictor"]["within"][0], np.mean(np.abs(apart) <= 2.0), places=3)
-
-    def test_no_error_is_no_agreement(self):
-        shutil.copy(place("sample"), place("exact"))
-        with h5py.File(place("exact"), "r+") as file:
-            for point in file["points"].values():
-                point["order_parameters/layer_1_mcse"][...] = 0.0
-        _, tables = self.table("solve", "exact")
-        self.assertEqual([row["apart"][0] for row in tables[0][0]["entries"]], [None] * 10)
-        self.assertEqual(tables[0][0]["known"][0], 0)
-
-    def test_theory_or_samples_alone(self):
-        _, tables = self.table("solve")
-        self.assertIsNone(tables[0][0]["sampler"])
-        self.assertIsNone(tables[0][0]["predictor"])
-        self.assertNotIn("beside", embedded(made("solve")[0])["sources"])
-        _, tables = self.table("sample")
-        self.assertEqual({row["theory"] for row in tables[0][0]["entries"]}, {None})
-
-    def test_many_entries_are_cut_to_the_largest(self):
-        many = Task(train=12, test=8, tokens=4, features=6, heads=(("same_token", "random", "uniform"), ("random",) * 3))
-        write_result(place("many"), "solve", many, widths=(50,), corrections=False)
-        [result], [[table]] = self.table("many")
-        upper = np.abs(result.points[0].order_parameters[0][np.triu_indices(9)])
-        self.assertEqual((len(table["entries"]), table["of"]), (21, 45))
-        np.testing.assert_allclose(sorted(abs(row["theory"]) for row in table["entries"]), np.sort(upper)[-21:])
-
-    def test_paths_of_different_size_are_warned_of(self):
-        shutil.copy(place("prune"), place("sizes"))
-        for factor, warned in ((1.0, False), (400.0, True)):
-            with h5py.File(place("sizes"), "r+") as file:
-                file["path_kernels"][1] *= factor
-            text, found = made("sizes")
-            self.assertEqual("paths differ in size" in " ".join(found.texts), warned)
-            self.assertEqual("differ in size" in embedded(text)["cards"][0]["size_warning"], warned)
 
 
 class Kinds(unittest.TestCase):
@@ -481,6 +252,8 @@ class CommandLine(WithoutPictures):
         self.assertEqual(self.run_main(place("one-head"))[1], f"{place('one-head').with_suffix('.html')}\n")
 
     def test_failures_leave_nothing_behind(self):
+        for name in ("solve", "align", "one-head"):  # written when first asked for
+            place(name)
         before = set(os.listdir(FOLDER.name))
         broken = place("broken")
         broken.write_bytes(place("solve").read_bytes()[:2000])

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/exact_chain.hpp"
+#include "headway/posterior/exact_chain.hpp"
+#include "headway/posterior/weight_posterior.hpp"
 #include "headway/sampling/sample.hpp"
-#include "headway/weight_posterior.hpp"
 #include "weight_problems.hpp"
 
 using namespace headway;             // NOLINT: a test

@@ -67,8 +67,12 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   }
   void run_one(const training::detail::StepProduct& p);
   void run_one(const training::detail::StepAttention& a) {
-    emulated::launch_forward<emulated::Arithmetic::kFloat32>(*this, a.plan,
-                                                             arguments(a.layer, a.in, a.out));
+    const auto x = arguments(a.layer, a.in, a.out);
+    if (a.layer.arithmetic == training::GpuArithmetic::kTf32) {
+      emulated::launch_forward<emulated::Arithmetic::kTf32>(*this, a.plan, x);
+    } else {
+      emulated::launch_forward<emulated::Arithmetic::kFloat32>(*this, a.plan, x);
+    }
   }
   void run_one(const training::detail::StepAttentionGradient& a);
   emulated::AttentionArguments<float> arguments(const training::GpuAttentionLayer& layer,
@@ -99,8 +103,9 @@ inline void EmulatedStepDevice::run_one(const training::detail::StepProduct& p) 
   const auto added = bind(p.added.data);
   const auto kept = bind(p.kept);
   const auto out = bind(p.out.data);
-  const auto of = [](const auto& array, const auto& m, bool turned, Index b, Index r, Index c) {
-    return static_cast<double>(get(array, b * m.batch + (turned ? c * m.row + r : r * m.row + c)));
+  const auto of = [&p](const auto& array, const auto& m, bool turned, Index b, Index r, Index c) {
+    const float x = get(array, b * m.batch + (turned ? c * m.row + r : r * m.row + c));
+    return static_cast<double>(p.tf32 ? training::to_tf32(x) : x);
   };
   for (Index b = 0; b < p.batch; ++b) {
     for (Index r = 0; r < p.rows; ++r) {
@@ -110,7 +115,7 @@ inline void EmulatedStepDevice::run_one(const training::detail::StepProduct& p) 
           sum += of(left, p.left, p.left_transposed, b, r, k) *
                  of(right, p.right, p.right_transposed, b, k, c);
         }
-        if (!(added == nullptr)) sum += of(added, p.added, false, b, r, c);
+        if (!(added == nullptr)) sum += get(added, b * p.added.batch + r * p.added.row + c);
         auto x = static_cast<float>(sum);
         const Index at = r * p.columns + c;
         if (p.end == ProductEnd::kGelu) {
@@ -158,8 +163,12 @@ inline void EmulatedStepDevice::run_one(const training::detail::StepAttentionGra
   y.value = bind_as<float>(g.value);
   y.bias_sums = bind(g.bias_sums);
   y.mixing_sums = bind(g.mixing_sums);
-  emulated::launch_backward<emulated::Arithmetic::kFloat32>(*this, a.plan, x, y,
-                                                            emulated::SummedGradients<float>{});
+  const emulated::SummedGradients<float> none = {};
+  if (a.layer.arithmetic == training::GpuArithmetic::kTf32) {
+    emulated::launch_backward<emulated::Arithmetic::kTf32>(*this, a.plan, x, y, none);
+  } else {
+    emulated::launch_backward<emulated::Arithmetic::kFloat32>(*this, a.plan, x, y, none);
+  }
 }
 
 }  // namespace headway::testing

@@ -10,8 +10,8 @@
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "headway/observer.hpp"
-#include "headway/trainer.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
 #include "training/model/transformer_parameters.hpp"
 
 namespace headway::testing {

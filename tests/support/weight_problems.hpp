@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "headway/exact_chain.hpp"
 #include "headway/path_kernels.hpp"
-#include "headway/weight_posterior.hpp"
+#include "headway/posterior/exact_chain.hpp"
+#include "headway/posterior/weight_posterior.hpp"
 #include "posterior/weight_network.hpp"
 #include "random_examples.hpp"
 

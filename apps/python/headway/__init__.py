@@ -42,6 +42,7 @@ from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
+from headway.gram_files import gram
 from headway.head_ranking import rank_heads, rank_parts, remove_in_order
 from headway.head_table import HeadTable
 from headway.kernels import Action, action, kernel
@@ -73,7 +74,7 @@ __all__ = [
     "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
-    "from_hugging_face", "from_torch", "gradient_sensitivity", "head_baselines", "kernel", "kvpress_press",
+    "from_hugging_face", "from_torch", "gradient_sensitivity", "gram", "head_baselines", "kernel", "kvpress_press",
     "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank", "rank_heads", "rank_parts",
     "read_result", "read_study", "remove_in_order", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",

@@ -165,11 +165,6 @@ def _split(arrays: Mapping[str, Any], split: str) -> dict[str, Any]:
     if f"{split}/path_features" in arrays:
         return given | {"path_features": arrays[f"{split}/path_features"]}
     inputs, attention = arrays[f"{split}/inputs"], _layers(arrays, f"{split}/attention")
-    mask = arrays.get(f"{split}/mask")
-    if mask is not None:  # what stands at masked tokens, nan perhaps, does not matter
-        real = mask != 0
-        inputs = np.where(real[:, :, None], inputs, inputs.dtype.type(0))
-        attention = [np.where(real[:, None, :, None], layer, layer.dtype.type(0))
-                     for layer in attention]
-        given["mask"] = mask
+    if f"{split}/mask" in arrays:
+        given["mask"] = arrays[f"{split}/mask"]
     return given | {"inputs": inputs} | ({"attention": attention} if attention else {})

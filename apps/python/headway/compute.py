@@ -65,8 +65,8 @@ def rank_and_ranks() -> tuple[int, int]:
 def rank() -> int:
     """Tell which of the processes that mpirun started this one is.
 
-    Under `mpirun -n 4 python3 SCRIPT` four processes run the script. `headway.solve`, `headway.sample`
-    and `headway.train` then share their work, and every process gets the whole result.
+    Under `mpirun -n 4 python3 SCRIPT` four processes run the script. `headway.solve`, `headway.sample`,
+    `headway.train` and `headway.gram` then share their work, and every process gets the whole result.
 
     Returns
     -------

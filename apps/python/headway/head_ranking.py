@@ -153,7 +153,7 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
     UsageError
         An option that is not allowed, or a data set of something else.
     BadDataError
-        Labels that are all the same.
+        Labels or parts that are the same for all examples, fewer examples than classes, too few examples.
     UnreadableFileError
         The file cannot be read.
 

@@ -161,21 +161,6 @@ class LatentsResult(Runs[LatentRun]):
         """str: what it is, in one line."""
         return f"{self.study}, {self.task}, codes of {self._networks}"
 
-    def runs_of(self, label: str) -> tuple[LatentRun, ...]:
-        """Find the runs that differ in their seeds alone.
-
-        Parameters
-        ----------
-        label : str
-            The label that they share.
-
-        Returns
-        -------
-        tuple of LatentRun
-            The runs, in the order of the study.
-        """
-        return tuple(run for run in self.runs if run.label == label)
-
 
 @record("evaluated_run")
 @dataclass(frozen=True, repr=False)

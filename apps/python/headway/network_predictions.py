@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import h5py
 import numpy as np
 
 from headway import hdf5, memory
-from headway.display import Brief, Shown
+from headway.display import Brief
 from headway.errors import UsageError
-from headway.fields import FIELDS, plain
+from headway.fields import FIELDS, plain, record
+from headway.runs import Runs
 
 
 class LikelyToken(NamedTuple):
@@ -156,18 +157,13 @@ class PredictingGroup(_Sets, Brief):
     sets: Mapping[str, NetworkAnswers]
 
 
+@record()
 @dataclass(frozen=True, repr=False)
-class NetworkPredictResult(Shown):
+class NetworkPredictResult(Runs[PredictingRun]):
     """A result of `headway.predict` with trained networks, or of the program's verb.
 
     Attributes
     ----------
-    file : Path
-        The file that it was read from; of a result in memory the name of the verb.
-    study : str
-        The name of the study.
-    task : str
-        The kind of task, such as "fuzzy_logic".
     runs : tuple of PredictingRun
         The networks.
     groups : tuple of PredictingGroup
@@ -176,27 +172,12 @@ class NetworkPredictResult(Shown):
         The train result.
     inputs : str
         The data set, or the text, of the inputs.
-    provenance : mapping of str to value
-        What made it: study, seed, command, version, commit, machine, hashes.
-    partial : bool
-        Interrupted: only the networks that were finished are there.
-    kind : str
-        "network_predict".
-    train_labels : None
-        These results have none; figures ask every result.
     """
 
-    file: Path
-    study: str
-    task: str
-    runs: tuple[PredictingRun, ...]
-    groups: tuple[PredictingGroup, ...]
+    groups: tuple[PredictingGroup, ...] = ()
     predicted_from: str = ""
     inputs: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    partial: bool = False
     kind: str = "network_predict"
-    train_labels: None = None
 
     @property
     def summary(self) -> str:

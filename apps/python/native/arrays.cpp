@@ -15,9 +15,8 @@ namespace {
 
 /// The numbers of an array where they lie, row-major. Whoever drops the last hold on the array need
 /// not hold Python's lock.
-class Numbers {
+class Numbers final : public tasks::ArraySource {
  public:
-  Numbers() = default;
   explicit Numbers(const py::handle& value) {
     const auto array = py::reinterpret_borrow<py::array>(value);
     shape_.assign(array.shape(), array.shape() + array.ndim());
@@ -29,10 +28,10 @@ class Numbers {
     });
   }
 
+  [[nodiscard]] const std::vector<Index>& shape() const override { return shape_; }
   [[nodiscard]] Index extent(std::size_t axis) const { return shape_.at(axis); }
-  [[nodiscard]] bool empty() const { return shape_.empty(); }
 
-  void read_rows(Index begin, Index count, double* out) const {
+  void read(Index begin, Index count, double* out) const override {
     Index row = 1;
     for (std::size_t axis = 1; axis < shape_.size(); ++axis) row *= shape_[axis];
     if (single_) {
@@ -45,7 +44,7 @@ class Numbers {
   /// Matrix i of an array [n, rows, columns].
   [[nodiscard]] MatrixXd matrix(Index i) const {
     RowMatrixXd out(extent(1), extent(2));
-    read_rows(i, 1, out.data());
+    read(i, 1, out.data());
     return out;
   }
 
@@ -56,53 +55,14 @@ class Numbers {
   bool single_ = false;
 };
 
-class ArrayFeatures final : public tasks::FeatureSource {
- public:
-  explicit ArrayFeatures(Numbers features) : features_(std::move(features)) {}
-  void read(Index begin, Index count, double* out) const override {
-    features_.read_rows(begin, count, out);
-  }
+using NumbersHold = std::shared_ptr<const Numbers>;
 
- private:
-  Numbers features_;
-};
-
-/// What stands at masked tokens has been set to zero.
-class ArrayExamples final : public ExampleSource {
- public:
-  ArrayExamples(Numbers inputs, std::vector<std::uint8_t> mask, std::vector<Numbers> attention)
-      : inputs_(std::move(inputs)), mask_(std::move(mask)), attention_(std::move(attention)) {}
-
-  [[nodiscard]] Index size() const override { return inputs_.extent(0); }
-  [[nodiscard]] Index tokens() const override { return inputs_.extent(1); }
-  [[nodiscard]] Index features() const override { return inputs_.extent(2); }
-  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
-  [[nodiscard]] bool thread_safe() const override { return true; }
-  void read_inputs(Index begin, Index count, double* out) const override {
-    inputs_.read_rows(begin, count, out);
-  }
-  void read_mask(Index begin, Index count, std::uint8_t* out) const override {
-    if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
-    std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
-  }
-  void read_attention(int layer, Index begin, Index count, double* out) const override {
-    if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
-      return ExampleSource::read_attention(layer, begin, count, out);
-    }
-    attention_[static_cast<std::size_t>(layer - 1)].read_rows(begin, count, out);
-  }
-
- private:
-  Numbers inputs_;
-  std::vector<std::uint8_t> mask_;
-  std::vector<Numbers> attention_;
-};
-
-std::vector<Numbers> numbers_of(const py::dict& given, const char* name) {
-  std::vector<Numbers> out;
+/// An array for each layer; none if `given` has none of that name.
+std::vector<NumbersHold> numbers_of(const py::dict& given, const char* name) {
+  std::vector<NumbersHold> out;
   if (!given.contains(name)) return out;
   for (const py::handle value : py::reinterpret_borrow<py::list>(given[name])) {
-    out.emplace_back(value);
+    out.push_back(std::make_shared<Numbers>(value));
   }
   return out;
 }
@@ -111,11 +71,11 @@ tasks::Split split_of(const py::dict& given) {
   tasks::Split split;
   const Numbers labels(given["labels"]);
   RowMatrixXd values(labels.extent(0), labels.extent(1));
-  labels.read_rows(0, values.rows(), values.data());
+  labels.read(0, values.rows(), values.data());
   split.labels = values;
   if (given.contains("ids")) split.ids = given["ids"].cast<std::vector<std::string>>();
   if (given.contains("path_features")) {
-    split.feature_source = std::make_shared<ArrayFeatures>(Numbers(given["path_features"]));
+    split.feature_source = std::make_shared<Numbers>(given["path_features"]);
     return split;
   }
   std::vector<std::uint8_t> mask;
@@ -123,18 +83,20 @@ tasks::Split split_of(const py::dict& given) {
     const auto bytes = given["mask"].cast<py::array_t<std::uint8_t, py::array::c_style>>();
     mask.assign(bytes.data(), bytes.data() + bytes.size());
   }
-  split.examples = std::make_shared<ArrayExamples>(Numbers(given["inputs"]), std::move(mask),
-                                                   numbers_of(given, "attention"));
+  const std::vector<NumbersHold> attention = numbers_of(given, "attention");
+  split.examples = std::make_shared<tasks::SourcedExamples>(
+      std::make_shared<Numbers>(given["inputs"]), std::move(mask),
+      std::vector<tasks::SourcedExamples::Source>(attention.begin(), attention.end()));
   return split;
 }
 
 std::vector<LayerHeads> layers_of(const py::dict& given, std::size_t count) {
   std::vector<LayerHeads> layers(count);
   const auto take = [&](const char* name, std::vector<MatrixXd> LayerHeads::*member) {
-    const std::vector<Numbers> arrays = numbers_of(given, name);
+    const std::vector<NumbersHold> arrays = numbers_of(given, name);
     for (std::size_t l = 0; l < arrays.size(); ++l) {
-      for (Index h = 0; h < arrays[l].extent(0); ++h) {
-        (layers.at(l).*member).push_back(arrays[l].matrix(h));
+      for (Index h = 0; h < arrays[l]->extent(0); ++h) {
+        (layers.at(l).*member).push_back(arrays[l]->matrix(h));
       }
     }
   };
@@ -154,9 +116,9 @@ std::optional<LinearValueNetwork> network_of(const py::dict& given) {
   LinearValueNetwork network;
   network.input = matrix_of(parts["input"]);
   network.readout = matrix_of(parts["readout"]);
-  for (const Numbers& layer : numbers_of(parts, "values")) {
+  for (const NumbersHold& layer : numbers_of(parts, "values")) {
     std::vector<MatrixXd>& heads = network.values.emplace_back();
-    for (Index h = 0; h < layer.extent(0); ++h) heads.push_back(layer.matrix(h));
+    for (Index h = 0; h < layer->extent(0); ++h) heads.push_back(layer->matrix(h));
   }
   return network;
 }

@@ -124,7 +124,8 @@ std::vector<int> shared_ranks(const MatrixXd& draws, double share);
 
 /// How far an order can be trusted. halves: rank correlation of orders on random halves of the
 /// examples, with its deviation. whole: sqrt(2 r / (1 + r)), the most that another order can be
-/// expected to agree with that on all examples; 0 where halves do not agree.
+/// expected to agree with that on all examples; 0 where halves do not agree. One head has no order:
+/// all are NaN.
 struct RankCeiling {
   double halves, deviation, whole;
 };

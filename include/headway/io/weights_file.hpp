@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 namespace headway::io {
 

@@ -95,9 +95,9 @@ struct AttentionStatistics {
 class LearnedAttention {
  public:
   /// `given`: the attention of frozen heads, by weights or by query and key matrices, as in a data
-  /// set. `given_kind` turns its logits into attention. `given` may be empty if no head is frozen.
-  /// Errors: kBadStudy for a bad prior; kBadData for examples without a real token, or if a frozen
-  /// head has no attention.
+  /// set. `given_kind` turns its logits into attention. A layer without matrices has the attention
+  /// that the examples supply. `given` may be empty if no head is frozen. Errors: kBadStudy for a
+  /// bad prior; kBadData for examples without a real token, or if a frozen head has no attention.
   LearnedAttention(const ExampleSource& examples, AttentionPrior prior,
                    std::vector<LayerHeads> given, Readout readout,
                    AttentionKind given_kind = AttentionKind::kSoftmax, int threads = 1);

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "headway/core/rng.hpp"
-#include "headway/exact_chain.hpp"
+#include "headway/posterior/exact_chain.hpp"
 
 namespace headway::posterior {
 

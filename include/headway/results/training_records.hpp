@@ -12,7 +12,7 @@
 
 #include "headway/core/record.hpp"
 #include "headway/core/text.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 // The fields of the records of `training` that results and checkpoints hold.
 namespace headway::training {

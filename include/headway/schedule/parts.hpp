@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headway/study.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 
 namespace headway {
 

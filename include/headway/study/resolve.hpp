@@ -6,7 +6,7 @@
 
 #include "headway/core/option_value.hpp"
 #include "headway/study.hpp"
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 
 namespace headway {
 

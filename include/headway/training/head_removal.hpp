@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headway/observer.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 #include "headway/types.hpp"
 
 namespace headway::training {

@@ -5,7 +5,7 @@
 #include "headway/core/examples.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/observer.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 #include "headway/types.hpp"
 
 namespace headway::training {

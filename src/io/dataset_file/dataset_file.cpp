@@ -39,21 +39,22 @@ struct ArrayReader {
 };
 
 /// An array of an open file that any thread may read from: HDF5 is entered under an Hdf5Lock.
-class SharedArray {
+class SharedArray final : public tasks::ArraySource {
  public:
   /// Under an Hdf5Lock.
   SharedArray(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
       : file_(std::move(file)), array_(file_->open_array(path)) {}
-  SharedArray(SharedArray&&) = default;
-  ~SharedArray() {
+  SharedArray(const SharedArray&) = delete;
+  SharedArray& operator=(const SharedArray&) = delete;
+  ~SharedArray() override {
     const Hdf5Lock lock;
     array_.reset();
     file_.reset();
   }
 
-  [[nodiscard]] const std::vector<Index>& shape() const { return array_->info().shape; }
-  /// Entries [begin, begin + count) of the first index. Errors name the file.
-  void read(Index begin, Index count, double* out) const {
+  [[nodiscard]] const std::vector<Index>& shape() const override { return array_->info().shape; }
+  /// Errors name the file.
+  void read(Index begin, Index count, double* out) const override {
     const Hdf5Lock lock;
     try {
       array_->read_rows(begin, count, out);
@@ -67,86 +68,24 @@ class SharedArray {
   std::optional<Hdf5Array> array_;
 };
 
-/// Path features [P, p, N_0] read from an open data-set file on demand, from any thread.
-class Hdf5Features final : public tasks::FeatureSource {
- public:
-  explicit Hdf5Features(SharedArray features) : features_(std::move(features)) {}
-  void read(Index begin, Index count, double* out) const override {
-    features_.read(begin, count, out);
+/// The examples of a split whose data sets have been checked. Under an Hdf5Lock.
+std::shared_ptr<const ExampleSource> examples_of(const std::shared_ptr<const Hdf5InputFile>& file,
+                                                 const DatasetLayout& layout,
+                                                 const std::string& split) {
+  std::vector<std::uint8_t> mask;
+  if (layout.find(split + "/mask") != nullptr) {
+    for (const double v : file->read_array(split + "/mask").values) mask.push_back(v != 0.0);
   }
-
- private:
-  SharedArray features_;
-};
-
-/// Examples read from an open data-set file on demand, from any thread. Only the mask is held in
-/// memory. Inputs of masked tokens and attention rows of masked queries are served as zeros.
-class Hdf5Examples final : public ExampleSource {
- public:
-  /// The data sets of `split` have been checked. Under an Hdf5Lock.
-  Hdf5Examples(const std::shared_ptr<const Hdf5InputFile>& file, const DatasetLayout& layout,
-               const std::string& split)
-      : inputs_(file, split + "/inputs") {
-    if (layout.find(split + "/mask") != nullptr) {
-      for (const double v : file->read_array(split + "/mask").values) mask_.push_back(v != 0.0);
-    }
-    if (layout.form != AttentionForm::kSupplied) return;
+  std::vector<std::shared_ptr<const tasks::ArraySource>> attention;
+  if (layout.form == AttentionForm::kSupplied) {
     for (std::size_t l = 0; l < layout.heads.size(); ++l) {
-      attention_.emplace_back(file, layer_path(split + "/attention", l));
+      attention.push_back(std::make_shared<SharedArray>(file, layer_path(split + "/attention", l)));
     }
   }
-
-  [[nodiscard]] Index size() const override { return inputs_.shape()[0]; }
-  [[nodiscard]] Index tokens() const override { return inputs_.shape()[1]; }
-  [[nodiscard]] Index features() const override { return inputs_.shape()[2]; }
-  [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
-  [[nodiscard]] bool thread_safe() const override { return true; }
-
-  void read_inputs(Index begin, Index count, double* out) const override {
-    check_range(begin, count);
-    inputs_.read(begin, count, out);
-    if (mask_.empty()) return;
-    for (Index i = 0; i < count * tokens(); ++i) {
-      if (is_real(begin * tokens() + i)) continue;
-      std::fill_n(out + i * features(), features(), 0.0);
-    }
-  }
-
-  void read_mask(Index begin, Index count, std::uint8_t* out) const override {
-    check_range(begin, count);
-    if (mask_.empty()) return ExampleSource::read_mask(begin, count, out);
-    std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
-  }
-
-  void read_attention(int layer, Index begin, Index count, double* out) const override {
-    if (layer < 1 || static_cast<std::size_t>(layer) > attention_.size()) {
-      return ExampleSource::read_attention(layer, begin, count, out);
-    }
-    check_range(begin, count);
-    const SharedArray& array = attention_[static_cast<std::size_t>(layer - 1)];
-    array.read(begin, count, out);
-    if (mask_.empty()) return;
-    const Index heads = array.shape()[1];
-    for (Index r = 0; r < count * heads * tokens(); ++r) {
-      if (is_real((begin + r / (heads * tokens())) * tokens() + r % tokens())) continue;
-      std::fill_n(out + r * tokens(), tokens(), 0.0);
-    }
-  }
-
- private:
-  [[nodiscard]] bool is_real(Index token) const {
-    return mask_[static_cast<std::size_t>(token)] != 0;
-  }
-
-  void check_range(Index begin, Index count) const {
-    if (begin >= 0 && count >= 0 && begin <= size() - count) return;
-    fail(ErrorKind::kInternal, "examples {} + {} of {} asked for", begin, count, size());
-  }
-
-  SharedArray inputs_;
-  std::vector<std::uint8_t> mask_;
-  std::vector<SharedArray> attention_;
-};
+  return std::make_shared<tasks::SourcedExamples>(
+      std::make_shared<SharedArray>(file, split + "/inputs"), std::move(mask),
+      std::move(attention));
+}
 
 tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
                         const DatasetLayout& layout, const std::string& name, FeaturesIn place) {
@@ -159,10 +98,9 @@ tasks::Split read_split(const std::shared_ptr<const Hdf5InputFile>& file,
   }
   if (layout.find(name + "/ids") != nullptr) split.ids = file->read_strings(name + "/ids");
   if (layout.form != AttentionForm::kPathFeatures) {
-    split.examples = std::make_shared<Hdf5Examples>(file, layout, name);
+    split.examples = examples_of(file, layout, name);
   } else if (place == FeaturesIn::kFile && name == "train") {
-    split.feature_source =
-        std::make_shared<Hdf5Features>(SharedArray(file, name + "/path_features"));
+    split.feature_source = std::make_shared<SharedArray>(file, name + "/path_features");
   } else {
     const Tensor xi = file->read_array(name + "/path_features");
     split.path_features = ConstRowMatrixMap(xi.values.data(), examples,

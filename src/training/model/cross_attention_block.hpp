@@ -7,14 +7,10 @@ namespace headway::training::detail {
 
 /// y [B, Sq, D] = x + W_out attention(norm x W_q, norm' m W_k, norm' m W_v) + b_out: the queries
 /// come from x [B, Sq, D], keys and values from a memory m [B, Sk, Dm] with a norm of its own.
-/// Rotary positions take the memory for the Sk tokens before those of x.
-struct CrossAttentionShape {
-  AttentionShape attention;  ///< keys = Sk, queries = Sq
-  AttentionOptions options;  ///< causal is not read: a query sees all of the memory
-  Index dim = 1;
+/// attention.keys = Sk and attention.queries = Sq. options.causal is not read: a query sees all of
+/// the memory. Rotary positions take the memory for the Sk tokens before those of x.
+struct CrossAttentionShape : AttentionBlockShape {
   Index memory_dim = 1;
-  bool centred = true;
-  bool rotary = false;
 };
 /// Key and value are [H d, Dm] and [H dv, Dm]; block.norm is that of x. Either norm may be missing.
 template <typename Float>

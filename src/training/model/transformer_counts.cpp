@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "headway/transformer_options.hpp"
+#include "headway/training/transformer_options.hpp"
 #include "training/model/linear_value_shapes.hpp"
 #include "training/model/named_tensors.hpp"
 #include "training/model/transformer_engine.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 namespace headway::training::detail {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 #include "headway/types.hpp"
 
 namespace headway::training::reference {

@@ -36,15 +36,40 @@ std::array<float, 4> update_numbers(const AdamWStep& step, Index place) {
           static_cast<float>(step.rate * step.decay), static_cast<float>(place)};
 }
 
+std::vector<AttentionPart> attention_parts(const EngineSetup& setup) {
+  const TransformerOptions& n = setup.model;
+  const Index tokens = setup.format.tokens;
+  const Index scored = setup.format.scored;
+  const Index context = tokens - scored;
+  std::vector<AttentionPart> parts;
+  for (Index l = 0; l < n.encoder_layers; ++l) {
+    parts.push_back({fmt::format("encoder.{}.", l + 1), l, context, context, 0, 0, false});
+  }
+  for (Index l = 0; l < n.layers; ++l) {
+    const std::string prefix = fmt::format("layers.{}.", l + 1);
+    const Index layer = n.encoder_layers + l;
+    if (n.encoder_layers > 0) {
+      parts.push_back({prefix, layer, scored, scored, context, context, false});
+      parts.push_back({prefix + "cross.", layer, scored, context, context, 0, true});
+    } else {
+      const Index wanted = l + 1 == n.layers ? scored : tokens;
+      parts.push_back({prefix, layer, wanted, tokens, tokens - wanted, 0, false});
+    }
+  }
+  return parts;
+}
+
 std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
-                                                 const StepBatchShape& batch, Index wanted,
+                                                 const StepBatchShape& batch,
+                                                 const AttentionPart& part,
                                                  const GpuDevice& device) {
   const TransformerOptions& n = setup.model;
   StepAttention a;
-  a.layer = {{batch.examples, n.heads, wanted, setup.format.tokens, n.query_dim / n.heads,
+  a.layer = {{batch.examples, n.heads, part.queries, part.keys, n.query_dim / n.heads,
               n.value_dim / n.heads},
              n.attention_options(),
-             GpuArithmetic::kFloat32};
+             setup.precision == Precision::kTf32 ? GpuArithmetic::kTf32 : GpuArithmetic::kFloat32};
+  if (part.crosses) a.layer.options.causal = false;
   const auto plan = plan_gpu_attention(a.layer.shape, a.layer.options, a.layer.arithmetic,
                                        n.positions == Positions::kRelative, batch.dropout, device);
   if (!plan) return std::nullopt;
@@ -56,13 +81,16 @@ std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& 
                                 const GpuDevice& device) {
   const TransformerOptions& n = setup.model;
   if (n.network != NetworkKind::kTransformer) return "the network is linear-value";
-  if (n.encoder_layers > 0) return "the network has an encoder";
+  if (n.encoder_layers > 0 && batch.masked) return "the network has an encoder, and tokens hide";
   if (n.feed_forward == FeedForward::kMixture) return "the network has a mixture of experts";
-  if (setup.precision != Precision::kFloat32) return "the precision is not fp32";
+  if (setup.precision == Precision::kBfloat16) return "the precision is bf16";
   constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
-  if (n.layers > kMostLayers) return fmt::format("there are more than {} layers", kMostLayers);
-  for (const Index wanted : {setup.format.tokens, setup.format.scored}) {
-    if (!plan_step_attention(setup, batch, wanted, device)) {
+  const std::vector<AttentionPart> parts = attention_parts(setup);
+  if (static_cast<Index>(parts.size()) > kMostLayers) {
+    return fmt::format("there are more than {} layers of attention", kMostLayers);
+  }
+  for (const AttentionPart& part : parts) {
+    if (!plan_step_attention(setup, batch, part, device)) {
       return "no tile of the attention fits the device";
     }
   }
@@ -84,7 +112,7 @@ void adopt(const EngineSetup& setup, const StepBatchShape& batch, const StepArra
   put("mask", a.mask, rows);
   put("targets", a.targets, wanted * format.outputs);
   put("classes", a.classes, wanted);
-  put("dropout", a.dropout, setup.model.layers * format.tokens * format.tokens);
+  put("dropout", a.dropout, setup.model.all_layers() * format.tokens * format.tokens);
   const Index count = total_count(setup.shapes);
   put("values", a.values, count);
   put("gradients", a.gradients, count);

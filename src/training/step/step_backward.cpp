@@ -12,18 +12,40 @@ void StepBuilder::backward() {
   launch("gradient before logits", back(logits, d_outputs_, "logits.weight", dz));
   weight_gradient(logits, d_outputs_, last_z_, "logits.weight", "logits.bias");
   const float* dx = norm_gradient("norm", wanted_rows_, last_, last_stats_, dz, nullptr);
-  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    dx = attention_gradient(&*layer, feed_forward_gradient(*layer, dx));
-  }
+  dx = blocks_gradient(dx);
   embedding_gradient(dx);
   positions_gradient();
   launch("gradients of biases", column_sums_);
 }
 
+const float* StepBuilder::blocks_gradient(const float* dx) {
+  auto a = attentions_.rbegin();
+  auto pass = passes_.rbegin();
+  const float* d_memory = nullptr;
+  for (Index l = 0; l < model_.layers; ++l) {
+    dx = feed_forward_gradient(*pass++, dx);
+    if (a->part.crosses) dx = cross_attention_gradient(&*a++, dx, &d_memory);
+    dx = attention_gradient(&*a++, dx);
+  }
+  if (context_ == 0) return dx;
+  for (Index l = 0; l < model_.encoder_layers; ++l) {
+    d_memory = attention_gradient(&*a++, feed_forward_gradient(*pass++, d_memory));
+  }
+  const Index examples = batch_.examples;
+  float* of_targets = floats("gradient of targets", rows_ * dim_);
+  launch("gradient of targets",
+         StepSomeTokensGradient{examples, tokens_, context_, tokens_ - context_, dim_, dx, nullptr,
+                                of_targets, 0, 0, nullptr});
+  float* all = floats("gradient of embedded", rows_ * dim_);
+  launch("gradient of context", StepSomeTokensGradient{examples, tokens_, 0, context_, dim_,
+                                                       d_memory, of_targets, all, 0, 0, nullptr});
+  return all;
+}
+
 // Given the gradient of what leaves the layer, that of the stream between.
-const float* StepBuilder::feed_forward_gradient(const Layer& layer, const float* dx) {
-  const std::string& prefix = layer.prefix;
-  const Index rows = batch_.examples * layer.wanted;
+const float* StepBuilder::feed_forward_gradient(const FeedForwardPass& pass, const float* dx) {
+  const std::string& prefix = pass.prefix;
+  const Index rows = pass.rows;
   const Index m = model_.mlp_dim;
   const bool gated = model_.feed_forward == FeedForward::kSwiglu;
   const Linear down = {rows, m, dim_};
@@ -32,85 +54,112 @@ const float* StepBuilder::feed_forward_gradient(const Layer& layer, const float*
   if (gated) {
     float* d_active = floats(prefix + "gradient of active", rows * m);
     launch(prefix + "gradient before down", back(down, dx, prefix + "down.weight", d_active));
-    launch(prefix + "gradient of swiglu",
-           StepSwigluGradient{rows, m, layer.hidden, d_active, d_up});
+    launch(prefix + "gradient of swiglu", StepSwigluGradient{rows, m, pass.hidden, d_active, d_up});
   } else {
     StepProduct p = back(down, dx, prefix + "down.weight", d_up);
     p.end = ProductEnd::kGeluGradient;
-    p.kept = layer.hidden;
+    p.kept = pass.hidden;
     launch(prefix + "gradient before down", p);
   }
-  weight_gradient(down, dx, layer.active, prefix + "down.weight", prefix + "down.bias");
+  weight_gradient(down, dx, pass.active, prefix + "down.weight", prefix + "down.bias");
   const std::string first = prefix + (gated ? "gate.weight" : "up.weight");
-  weight_gradient(up, d_up, layer.mid_z, first, prefix + "up.bias");
+  weight_gradient(up, d_up, pass.mid_z, first, prefix + "up.bias");
   float* dz = floats(prefix + "gradient of feed_forward_norm's output", rows * dim_);
   launch(prefix + "gradient before up", back(up, d_up, first, dz));
-  return norm_gradient(prefix + "feed_forward_norm", rows, layer.mid, layer.mid_stats, dz, dx);
+  return norm_gradient(prefix + "feed_forward_norm", rows, pass.mid, pass.mid_stats, dz, dx);
+}
+
+// The gradient of what attention returns.
+float* StepBuilder::output_gradient(const Attention& a, const float* d_mid) {
+  const std::string& prefix = a.part.prefix;
+  const Linear output = {batch_.examples * a.part.queries, model_.value_dim, dim_};
+  float* d_o = floats(prefix + "gradient of attended", output.rows * output.in);
+  launch(prefix + "gradient before output", back(output, d_mid, prefix + "output.weight", d_o));
+  weight_gradient(output, d_mid, a.o, prefix + "output.weight", prefix + "output.bias");
+  return d_o;
 }
 
 // Given the gradient of the stream between, that of what enters the layer.
-const float* StepBuilder::attention_gradient(Layer* layer, const float* d_mid) {
-  const std::string& prefix = layer->prefix;
-  const Index asked = batch_.examples * layer->wanted;
-  const Linear output = {asked, model_.value_dim, dim_};
-  float* d_o = floats(prefix + "gradient of attended", asked * model_.value_dim);
-  launch(prefix + "gradient before output", back(output, d_mid, prefix + "output.weight", d_o));
-  weight_gradient(output, d_mid, layer->o, prefix + "output.weight", prefix + "output.bias");
-
-  float* d_packed = floats(prefix + "gradient of queries, keys, values", rows_ * packed_);
+const float* StepBuilder::attention_gradient(Attention* a, const float* d_mid) {
+  const std::string& prefix = a->part.prefix;
+  const Index keys = a->part.keys;
+  const Index skipped = keys - a->part.queries;
+  const Linear in = {batch_.examples * keys, dim_, packed_};
+  const float* d_o = output_gradient(*a, d_mid);
+  float* d_packed = floats(prefix + "gradient of queries, keys, values", in.rows * packed_);
   const float* base = d_mid;
-  if (layer->wanted < tokens_) {
-    float* all = floats(prefix + "gradient of last tokens", rows_ * dim_);
+  if (skipped > 0) {
+    float* all = floats(prefix + "gradient of last tokens", in.rows * dim_);
     launch(prefix + "gradient of last tokens",
-           StepLastTokensGradient{batch_.examples, tokens_, layer->wanted, dim_, d_mid, all,
-                                  model_.query_dim, packed_, d_packed});
+           StepSomeTokensGradient{batch_.examples, keys, skipped, a->part.queries, dim_, d_mid,
+                                  nullptr, all, model_.query_dim, packed_, d_packed});
     base = all;
   }
-  attend_gradient(layer, d_o, d_packed);
-  if (rotation_ != nullptr) {
-    launch(prefix + "gradient of rotation",
-           StepRotation{rows_, tokens_, packed_, 2 * model_.heads,
-                        model_.query_dim / model_.heads / 2, true, rotation_, d_packed});
-  }
-  const Linear in = {rows_, dim_, packed_};
-  weight_gradient(in, d_packed, layer->z, prefix + "query.weight", prefix + "query.bias");
-  float* dz = floats(prefix + "gradient of attention_norm's output", rows_ * dim_);
+  attend_gradient(a, d_o, d_packed + skipped * packed_, d_packed + model_.query_dim);
+  rotate(prefix + "gradient of rotation", {d_packed, packed_, 0}, keys, 2 * model_.heads, 0, true);
+  weight_gradient(in, d_packed, a->z, prefix + "query.weight", prefix + "query.bias");
+  float* dz = floats(prefix + "gradient of attention_norm's output", in.rows * dim_);
   launch(prefix + "gradient before queries, keys, values",
          back(in, d_packed, prefix + "query.weight", dz));
-  return norm_gradient(prefix + "attention_norm", rows_, layer->x, layer->stats, dz, base);
+  return norm_gradient(prefix + "attention_norm", in.rows, a->x, a->stats, dz, base);
 }
 
-void StepBuilder::attend_gradient(Layer* layer, const float* d_o, float* d_packed) {
-  const std::string& prefix = layer->prefix;
-  const StepAttention& a = layer->attention;
-  const Index asked = batch_.examples * layer->wanted;
-  StepAttentionGradient g = {a.layer, a.plan, a.in, {a.out, d_o}, {}};
-  float* d_query = d_packed + (tokens_ - layer->wanted) * packed_;
-  const Index slices = a.plan.backward.key_slices;
-  g.gradients.key = d_packed + model_.query_dim;
-  g.gradients.value = d_packed + 2 * model_.query_dim;
+const float* StepBuilder::cross_attention_gradient(Attention* a, const float* d_mid,
+                                                   const float** d_memory) {
+  const std::string& prefix = a->part.prefix;
+  const Index q = model_.query_dim;
+  const Linear asked = {batch_.examples * a->part.queries, dim_, q};
+  const Linear seen = {batch_.examples * a->part.keys, dim_, packed_ - q};
+  const float* d_o = output_gradient(*a, d_mid);
+  float* d_query = floats(prefix + "gradient of queries", asked.rows * asked.out);
+  float* d_key = floats(prefix + "gradient of keys, values", seen.rows * seen.out);
+  attend_gradient(a, d_o, d_query, d_key);
+  rotate(prefix + "gradient of rotation of queries", {d_query, asked.out, 0}, a->part.queries,
+         model_.heads, a->part.first_query, true);
+  rotate(prefix + "gradient of rotation of keys", {d_key, seen.out, 0}, a->part.keys, model_.heads,
+         0, true);
+  weight_gradient(asked, d_query, a->z, prefix + "query.weight", prefix + "query.bias");
+  weight_gradient(seen, d_key, a->memory_z, prefix + "key.weight", prefix + "key.bias");
+  float* dz = floats(prefix + "gradient of norm's output", asked.rows * dim_);
+  launch(prefix + "gradient before queries", back(asked, d_query, prefix + "query.weight", dz));
+  float* d_memory_z = floats(prefix + "gradient of memory_norm's output", seen.rows * dim_);
+  launch(prefix + "gradient before keys, values",
+         back(seen, d_key, prefix + "key.weight", d_memory_z));
+  *d_memory = norm_gradient(prefix + "memory_norm", seen.rows, a->memory, a->memory_stats,
+                            d_memory_z, *d_memory);
+  return norm_gradient(prefix + "norm", asked.rows, a->x, a->stats, dz, d_mid);
+}
+
+// Values lie behind the keys.
+void StepBuilder::attend_gradient(Attention* a, const float* d_o, float* d_query, float* d_key) {
+  const std::string& prefix = a->part.prefix;
+  const StepAttention& passed = a->attention;
+  StepAttentionGradient g = {passed.layer, passed.plan, passed.in, {passed.out, d_o}, {}};
+  const Index slices = passed.plan.backward.key_slices;
+  g.gradients.key = d_key;
+  g.gradients.value = d_key + model_.query_dim;
   if (slices == 1) {
     g.gradients.query_sums = d_query;
-    g.gradients.query_sum_steps = a.in.query_steps;
+    g.gradients.query_sum_steps = passed.in.query_steps;
   } else {
-    g.gradients.query_sums = floats(prefix + "sums of queries", a.plan.query_sums);
+    g.gradients.query_sums = floats(prefix + "sums of queries", passed.plan.query_sums);
   }
-  if (a.plan.over_keys > 0) {
-    g.gradients.over_keys = floats(prefix + "sums over keys", a.plan.over_keys);
+  if (passed.plan.over_keys > 0) {
+    g.gradients.over_keys = floats(prefix + "sums over keys", passed.plan.over_keys);
   }
-  if (a.plan.bias_sums > 0) {
-    layer->score_copies = floats(prefix + "gradients of scores", a.plan.bias_sums);
-    g.gradients.bias_sums = layer->score_copies;
+  if (passed.plan.bias_sums > 0) {
+    a->score_copies = floats(prefix + "gradients of scores", passed.plan.bias_sums);
+    g.gradients.bias_sums = a->score_copies;
   }
-  if (a.plan.mixing_sums > 0) {
+  if (passed.plan.mixing_sums > 0) {
     const Index count = model_.value_dim * (model_.value_dim / model_.heads);
-    g.gradients.mixing_sums = sum(prefix + "mixing", a.plan.mixing_sums / count, count);
+    g.gradients.mixing_sums = sum(prefix + "mixing", passed.plan.mixing_sums / count, count);
   }
   launch(prefix + "gradient of attention", g);
   if (slices == 1) return;
-  launch(prefix + "gradient of queries",
-         StepQuerySums{asked, model_.query_dim, slices, g.gradients.query_sums, layer->wanted,
-                       a.in.query_steps, d_query});
+  launch(prefix + "sum of gradients of queries",
+         StepQuerySums{batch_.examples * a->part.queries, model_.query_dim, slices,
+                       g.gradients.query_sums, a->part.queries, passed.in.query_steps, d_query});
 }
 
 void StepBuilder::positions_gradient() {
@@ -118,13 +167,13 @@ void StepBuilder::positions_gradient() {
   StepCopySums copies;
   const StepPositions tables = position_tables();
   StepPositionsGradient g = {tables.heads, tables.buckets, tables.farthest, tables.bucket_of, {}};
-  for (const Layer& layer : layers_) {
-    const Index count = model_.heads * layer.wanted * tokens_;
-    float* d_scores = floats(layer.prefix + "gradient of scores", count);
-    copies.parts.push_back(
-        {layer.attention.plan.backward.groups, count, layer.score_copies, d_scores});
-    g.layers.push_back({layer.wanted, tokens_, tokens_ - layer.wanted, d_scores,
-                        sum(layer.prefix + "positions", 1, tables.buckets * tables.heads)});
+  for (const Attention& a : attentions_) {
+    const AttentionPart& part = a.part;
+    const Index count = model_.heads * part.queries * part.keys;
+    float* d_scores = floats(part.prefix + "gradient of scores", count);
+    copies.parts.push_back({a.attention.plan.backward.groups, count, a.score_copies, d_scores});
+    g.layers.push_back({part.queries, part.keys, part.first_query - part.first_key, d_scores,
+                        sum(part.prefix + "positions", 1, tables.buckets * tables.heads)});
   }
   launch("gradients of scores", copies);
   launch("gradients of positions", g);

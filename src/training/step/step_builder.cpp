@@ -40,7 +40,8 @@ StepBuilder::StepBuilder(const EngineSetup& setup, const StepBatchShape& batch,
       rows_(batch.examples * setup.format.tokens),
       wanted_rows_(batch.examples * setup.format.scored),
       dim_(setup.model.model_dim),
-      packed_(2 * setup.model.query_dim + setup.model.value_dim) {
+      packed_(2 * setup.model.query_dim + setup.model.value_dim),
+      context_(setup.model.encoder_layers > 0 ? setup.format.tokens - setup.format.scored : 0) {
   const std::vector<Index> offsets = step_offsets(setup.shapes);
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     offsets_[setup.shapes[i].name] = offsets[i];
@@ -62,6 +63,7 @@ StepProduct StepBuilder::linear(const Linear& n, const float* x, const std::stri
   p.left = {x, n.in, 0};
   p.right = {value(weight), n.in, 0};
   p.right_transposed = true;
+  p.tf32 = tf32();
   p.bias = value(bias);
   p.out = {y, n.out, 0};
   return p;
@@ -75,6 +77,7 @@ StepProduct StepBuilder::back(const Linear& n, const float* dy, const std::strin
   p.inner = n.out;
   p.left = {dy, n.out, 0};
   p.right = {value(weight), n.in, 0};
+  p.tf32 = tf32();
   p.out = {dx, n.in, 0};
   return p;
 }
@@ -91,6 +94,7 @@ void StepBuilder::weight_gradient(const Linear& n, const float* dy, const float*
   p.left = {dy, n.out, rows * n.out};
   p.left_transposed = true;
   p.right = {x, n.in, rows * n.in};
+  p.tf32 = tf32();
   p.out = {sum(weight, copies, n.out * n.in), n.in, n.out * n.in};
   launch("gradient of " + weight, p);
   if (!has(bias)) return;

@@ -9,6 +9,18 @@
 
 namespace headway::training::detail {
 
+/// An attention of the network: the start of its parameters' names, its layer among all of them,
+/// and the part of all query-key pairs that it has.
+struct AttentionPart {
+  std::string prefix;
+  Index layer = 0;
+  Index queries = 0, keys = 0;
+  Index first_query = 0, first_key = 0;
+  bool crosses = false;
+};
+/// In the order of the forward pass.
+std::vector<AttentionPart> attention_parts(const EngineSetup& setup);
+
 /// Writes the list of launches of a step. Arrays of the forward pass are kept for the backward pass
 /// under their names.
 class StepBuilder {
@@ -22,32 +34,52 @@ class StepBuilder {
   [[nodiscard]] Index copies_used() const { return copies_used_; }
 
  private:
-  /// What the forward pass of a layer leaves to the backward pass.
-  struct Layer {
-    std::string prefix;
-    Index wanted = 0;          ///< tokens that leave it
-    const float* x = nullptr;  ///< [B T, D]
-    float *z = nullptr, *stats = nullptr, *packed = nullptr, *o = nullptr;
-    float *mid = nullptr, *mid_z = nullptr, *mid_stats = nullptr;
-    float *hidden = nullptr, *active = nullptr;
+  /// What the forward pass of an attention leaves to the backward pass.
+  struct Attention {
+    AttentionPart part;
+    const float* x = nullptr;       ///< [B, keys, D]; with a memory [B, queries, D]
+    const float* memory = nullptr;  ///< [B, keys, D]
+    float *z = nullptr, *stats = nullptr, *memory_z = nullptr, *memory_stats = nullptr;
+    float* query = nullptr;   ///< with a memory; else in `packed`
+    float* packed = nullptr;  ///< of each key: (queries,) keys, values
+    float* o = nullptr;
     StepAttention attention;
-    float* score_copies = nullptr;  ///< [copies, H, wanted, T]
+    float* score_copies = nullptr;  ///< [copies, H, queries, keys]
+  };
+  struct FeedForwardPass {
+    std::string prefix;
+    Index rows = 0;
+    const float* mid = nullptr;
+    float *mid_z = nullptr, *mid_stats = nullptr, *hidden = nullptr, *active = nullptr;
   };
 
   // --- forward (step_forward.cpp) ---
   void forward();
+  const float* run_blocks(const float* x);
   const float* embed();
   void positions();
-  void attend(Layer* layer, Index index);
-  const float* feed_forward(Layer* layer);
+  void dropout_blocks();
+  const float* some_tokens(const std::string& name, const float* x, Index first, Index wanted);
+  /// The stream after an attention. `memory` null: of x itself.
+  const float* attend(Attention* a, const float* x, const float* memory);
+  void project(Attention* a);
+  void project_with_memory(Attention* a);
+  /// Turns `heads` heads of rows of `tokens` tokens of an example, the first at place `first`.
+  void rotate(const std::string& name, const StepMatrix<float>& x, Index tokens, Index heads,
+              Index first, bool backward);
+  const float* feed_forward(const std::string& prefix, Index tokens, const float* mid);
   void outputs_and_loss(const float* x);
-  StepPositions position_tables() const;
+  [[nodiscard]] StepPositions position_tables() const;
 
   // --- backward (step_backward.cpp) ---
   void backward();
-  const float* feed_forward_gradient(const Layer& layer, const float* dx);
-  const float* attention_gradient(Layer* layer, const float* d_mid);
-  void attend_gradient(Layer* layer, const float* d_o, float* d_packed);
+  const float* blocks_gradient(const float* dx);
+  const float* feed_forward_gradient(const FeedForwardPass& pass, const float* dx);
+  const float* attention_gradient(Attention* a, const float* d_mid);
+  /// Adds to the gradient of the memory, too.
+  const float* cross_attention_gradient(Attention* a, const float* d_mid, const float** d_memory);
+  float* output_gradient(const Attention& a, const float* d_mid);
+  void attend_gradient(Attention* a, const float* d_o, float* d_query, float* d_key);
   void positions_gradient();
   void embedding_gradient(const float* dx);
   void finish(const AdamWStep& constants);
@@ -62,6 +94,7 @@ class StepBuilder {
   float* floats(const std::string& name, Index count) {
     return device_->array<float>(name.c_str(), count);
   }
+  [[nodiscard]] bool tf32() const { return setup_.precision == Precision::kTf32; }
   [[nodiscard]] bool has(const std::string& name) const { return offsets_.contains(name); }
   [[nodiscard]] const float* value(const std::string& name) const;
   /// y = x W^T + b (+ added).
@@ -90,9 +123,11 @@ class StepBuilder {
   Index tokens_, rows_, wanted_rows_, dim_, packed_, parameters_ = 0;
   std::map<std::string, Index> offsets_;
   std::map<std::string, const ParameterShape*> shapes_;
+  Index context_;  ///< tokens of the memory, or 0
   const std::int32_t* buckets_ = nullptr;
   const float* rotation_ = nullptr;
-  std::vector<Layer> layers_;
+  std::vector<Attention> attentions_;
+  std::vector<FeedForwardPass> passes_;
   const float* last_ = nullptr;  // what enters the last norm
   float *last_z_ = nullptr, *last_stats_ = nullptr, *losses_ = nullptr, *d_outputs_ = nullptr;
   StepColumnSums column_sums_;
@@ -102,7 +137,8 @@ class StepBuilder {
 
 /// The plan of a layer's attention; nothing where it does not fit the device.
 std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
-                                                 const StepBatchShape& batch, Index wanted,
+                                                 const StepBatchShape& batch,
+                                                 const AttentionPart& part,
                                                  const GpuDevice& device);
 
 }  // namespace headway::training::detail

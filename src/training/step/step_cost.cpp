@@ -37,11 +37,16 @@ struct Cost {
   StepCost operator()(const StepLookUpGradient& l) const {
     return floats((l.rows + l.entries) * l.dim + l.rows * l.entries);
   }
-  StepCost operator()(const StepLastTokens& l) const {
+  StepCost operator()(const StepSomeTokens& l) const {
     return floats(2 * l.examples * l.wanted * l.dim);
   }
-  StepCost operator()(const StepLastTokensGradient& l) const {
+  StepCost operator()(const StepSomeTokensGradient& l) const {
     return floats(l.examples * ((l.tokens + l.wanted) * l.dim + l.tokens * l.cleared_columns));
+  }
+  StepCost operator()(const StepBlocks& b) const {
+    Index count = 0;
+    for (const auto& part : b.parts) count += 2 * part.rows * part.columns;
+    return floats(count);
   }
   StepCost operator()(const StepRotation& r) const { return floats(4 * r.rows * r.heads * r.half); }
   StepCost operator()(const StepPositions& p) const {

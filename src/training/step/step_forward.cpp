@@ -24,21 +24,34 @@ std::vector<float> rotations(Index tokens, Index half) {
 }  // namespace
 
 void StepBuilder::forward() {
+  for (const AttentionPart& part : attention_parts(setup_)) {
+    Attention a;
+    a.part = part;
+    attentions_.push_back(a);
+  }
   const float* x = embed();
-  for (Index l = 0; l < model_.layers; ++l) {
-    Layer layer;
-    layer.prefix = fmt::format("layers.{}.", l + 1);
-    layer.wanted = l + 1 == model_.layers ? setup_.format.scored : tokens_;
-    layers_.push_back(layer);
-  }
   positions();
-  for (Index l = 0; l < model_.layers; ++l) {
-    Layer* layer = &layers_[static_cast<std::size_t>(l)];
-    layer->x = x;
-    attend(layer, l);
-    x = feed_forward(layer);
+  dropout_blocks();
+  outputs_and_loss(run_blocks(x));
+}
+
+const float* StepBuilder::run_blocks(const float* x) {
+  const float* memory = nullptr;
+  Attention* a = attentions_.data();
+  if (context_ > 0) {
+    memory = some_tokens("context", x, 0, context_);
+    for (Index l = 0; l < model_.encoder_layers; ++l, ++a) {
+      memory = feed_forward(a->part.prefix, context_, attend(a, memory, nullptr));
+    }
+    x = some_tokens("targets", x, context_, tokens_ - context_);
   }
-  outputs_and_loss(x);
+  for (Index l = 0; l < model_.layers; ++l, ++a) {
+    const AttentionPart& self = a->part;
+    x = attend(a, x, nullptr);
+    if (memory != nullptr) x = attend(++a, x, memory);
+    x = feed_forward(self.prefix, self.queries, x);
+  }
+  return x;
 }
 
 const float* StepBuilder::embed() {
@@ -68,12 +81,13 @@ void StepBuilder::positions() {
   }
   buckets_ = device_->array("buckets", bucket_of);
   StepPositions p = position_tables();
-  for (Layer& layer : layers_) {
+  for (Attention& a : attentions_) {
+    const AttentionPart& part = a.part;
     float* scores =
-        floats(layer.prefix + "scores of places", model_.heads * layer.wanted * tokens_);
-    layer.attention.in.bias = scores;
-    p.layers.push_back(
-        {layer.wanted, tokens_, tokens_ - layer.wanted, value(layer.prefix + "positions"), scores});
+        floats(part.prefix + "scores of places", model_.heads * part.queries * part.keys);
+    a.attention.in.bias = scores;
+    p.layers.push_back({part.queries, part.keys, part.first_query - part.first_key,
+                        value(part.prefix + "positions"), scores});
   }
   launch("positions", p);
 }
@@ -83,79 +97,146 @@ StepPositions StepBuilder::position_tables() const {
   return {model_.heads, buckets, tokens_ - 1, buckets_, {}};
 }
 
-void StepBuilder::attend(Layer* layer, Index index) {
-  const std::string& prefix = layer->prefix;
-  layer->stats = floats(prefix + "attention_norm's statistics", 2 * rows_);
-  layer->z = norm(prefix + "attention_norm", rows_, layer->x, layer->stats);
-  layer->packed = floats(prefix + "queries, keys, values", rows_ * packed_);
-  launch(prefix + "queries, keys, values",
-         linear({rows_, dim_, packed_}, layer->z, prefix + "query.weight", prefix + "query.bias",
-                layer->packed));
-  if (rotation_ != nullptr) {
-    launch(prefix + "rotation",
-           StepRotation{rows_, tokens_, packed_, 2 * model_.heads,
-                        model_.query_dim / model_.heads / 2, false, rotation_, layer->packed});
+// Where keys are not all tokens, the factors of the pairs are copied to a matrix of their own.
+void StepBuilder::dropout_blocks() {
+  if (!batch_.dropout) return;
+  StepBlocks blocks;
+  for (Attention& a : attentions_) {
+    const AttentionPart& part = a.part;
+    const float* from =
+        arrays_.dropout + (part.layer * tokens_ + part.first_query) * tokens_ + part.first_key;
+    if (part.keys < tokens_) {
+      float* block = floats(part.prefix + "dropout", part.queries * part.keys);
+      blocks.parts.push_back({part.queries, part.keys, tokens_, from, block});
+      from = block;
+    }
+    a.attention.in.dropout.given = from;
   }
-  const Index skipped = tokens_ - layer->wanted;
-  const Index asked = batch_.examples * layer->wanted;
-  StepAttention a = *plan_step_attention(setup_, batch_, layer->wanted, device_->sizes());
-  a.in.bias = layer->attention.in.bias;
-  a.in.query = layer->packed + skipped * packed_;
-  a.in.key = layer->packed + model_.query_dim;
-  a.in.value = layer->packed + 2 * model_.query_dim;
-  a.in.query_steps = a.in.key_steps = a.in.value_steps = {packed_, tokens_ * packed_};
-  a.in.key_mask = arrays_.mask;
-  a.in.mixing = value(prefix + "mixing");
-  if (batch_.dropout) {
-    a.in.dropout.given = arrays_.dropout + (index * tokens_ + skipped) * tokens_;
-  }
-  layer->o = floats(prefix + "attended", asked * model_.value_dim);
-  a.out.output = layer->o;
-  if (normalises_over_keys(a.layer.options.normalisation)) {
-    a.out.log_sum_exp = floats(prefix + "log sums", asked * model_.heads);
-  }
-  layer->attention = a;
-  launch(prefix + "attention", a);
+  if (!blocks.parts.empty()) launch("dropout", blocks);
 }
 
-const float* StepBuilder::feed_forward(Layer* layer) {
-  const std::string& prefix = layer->prefix;
-  const Index rows = batch_.examples * layer->wanted;
-  const float* stream = layer->x;
-  if (layer->wanted < tokens_) {
-    float* last = floats(prefix + "last tokens", rows * dim_);
-    launch(prefix + "last tokens",
-           StepLastTokens{batch_.examples, tokens_, layer->wanted, dim_, layer->x, last});
-    stream = last;
+const float* StepBuilder::some_tokens(const std::string& name, const float* x, Index first,
+                                      Index wanted) {
+  float* y = floats(name, batch_.examples * wanted * dim_);
+  launch(name, StepSomeTokens{batch_.examples, tokens_, first, wanted, dim_, x, y});
+  return y;
+}
+
+void StepBuilder::rotate(const std::string& name, const StepMatrix<float>& x, Index tokens,
+                         Index heads, Index first, bool backward) {
+  if (rotation_ == nullptr) return;
+  const Index half = model_.query_dim / model_.heads / 2;
+  launch(name, StepRotation{batch_.examples * tokens, tokens, x.row, heads, half, backward,
+                            rotation_ + first * half * 2, x.data});
+}
+
+// Queries, keys and values of x.
+void StepBuilder::project(Attention* a) {
+  const std::string& prefix = a->part.prefix;
+  const Index rows = batch_.examples * a->part.keys;
+  a->stats = floats(prefix + "attention_norm's statistics", 2 * rows);
+  a->z = norm(prefix + "attention_norm", rows, a->x, a->stats);
+  a->packed = floats(prefix + "queries, keys, values", rows * packed_);
+  launch(prefix + "queries, keys, values",
+         linear({rows, dim_, packed_}, a->z, prefix + "query.weight", prefix + "query.bias",
+                a->packed));
+  rotate(prefix + "rotation", {a->packed, packed_, 0}, a->part.keys, 2 * model_.heads, 0, false);
+  GpuAttentionInputs& in = a->attention.in;
+  in.query = a->packed + (a->part.keys - a->part.queries) * packed_;
+  in.key = a->packed + model_.query_dim;
+  in.value = a->packed + 2 * model_.query_dim;
+  in.query_steps = in.key_steps = in.value_steps = {packed_, a->part.keys * packed_};
+}
+
+// Queries of x, keys and values of the memory.
+void StepBuilder::project_with_memory(Attention* a) {
+  const std::string& prefix = a->part.prefix;
+  const Index asked = batch_.examples * a->part.queries;
+  const Index seen = batch_.examples * a->part.keys;
+  const Index q = model_.query_dim;
+  const Index row = packed_ - q;
+  a->stats = floats(prefix + "norm's statistics", 2 * asked);
+  a->z = norm(prefix + "norm", asked, a->x, a->stats);
+  a->memory_stats = floats(prefix + "memory_norm's statistics", 2 * seen);
+  a->memory_z = norm(prefix + "memory_norm", seen, a->memory, a->memory_stats);
+  a->query = floats(prefix + "queries", asked * q);
+  launch(prefix + "queries",
+         linear({asked, dim_, q}, a->z, prefix + "query.weight", prefix + "query.bias", a->query));
+  a->packed = floats(prefix + "keys, values", seen * row);
+  launch(prefix + "keys, values", linear({seen, dim_, row}, a->memory_z, prefix + "key.weight",
+                                         prefix + "key.bias", a->packed));
+  rotate(prefix + "rotation of queries", {a->query, q, 0}, a->part.queries, model_.heads,
+         a->part.first_query, false);
+  rotate(prefix + "rotation of keys", {a->packed, row, 0}, a->part.keys, model_.heads, 0, false);
+  GpuAttentionInputs& in = a->attention.in;
+  in.query = a->query;
+  in.key = a->packed;
+  in.value = a->packed + q;
+  in.query_steps = {q, a->part.queries * q};
+  in.key_steps = in.value_steps = {row, a->part.keys * row};
+}
+
+const float* StepBuilder::attend(Attention* a, const float* x, const float* memory) {
+  const std::string& prefix = a->part.prefix;
+  const Index asked = batch_.examples * a->part.queries;
+  a->x = x;
+  a->memory = memory;
+  if (memory == nullptr) {
+    project(a);
+  } else {
+    project_with_memory(a);
   }
-  layer->mid = floats(prefix + "stream between", rows * dim_);
-  StepProduct out = linear({rows, model_.value_dim, dim_}, layer->o, prefix + "output.weight",
-                           prefix + "output.bias", layer->mid);
+  StepAttention planned = *plan_step_attention(setup_, batch_, a->part, device_->sizes());
+  planned.in = a->attention.in;
+  planned.in.key_mask = arrays_.mask;
+  planned.in.mixing = value(prefix + "mixing");
+  a->o = floats(prefix + "attended", asked * model_.value_dim);
+  planned.out.output = a->o;
+  if (normalises_over_keys(planned.layer.options.normalisation)) {
+    planned.out.log_sum_exp = floats(prefix + "log sums", asked * model_.heads);
+  }
+  a->attention = planned;
+  launch(prefix + "attention", planned);
+
+  const bool last = memory == nullptr && a->part.queries < a->part.keys;
+  const float* stream =
+      last ? some_tokens(prefix + "last tokens", x, a->part.first_query, a->part.queries) : x;
+  float* y = floats(prefix + "stream between", asked * dim_);
+  StepProduct out = linear({asked, model_.value_dim, dim_}, a->o, prefix + "output.weight",
+                           prefix + "output.bias", y);
   out.added = {stream, dim_, 0};
   launch(prefix + "output", out);
+  return y;
+}
 
-  layer->mid_stats = floats(prefix + "feed_forward_norm's statistics", 2 * rows);
-  layer->mid_z = norm(prefix + "feed_forward_norm", rows, layer->mid, layer->mid_stats);
+const float* StepBuilder::feed_forward(const std::string& prefix, Index tokens, const float* mid) {
+  FeedForwardPass pass;
+  pass.prefix = prefix;
+  pass.rows = batch_.examples * tokens;
+  pass.mid = mid;
+  pass.mid_stats = floats(prefix + "feed_forward_norm's statistics", 2 * pass.rows);
+  pass.mid_z = norm(prefix + "feed_forward_norm", pass.rows, mid, pass.mid_stats);
   const bool gated = model_.feed_forward == FeedForward::kSwiglu;
   const Index m = model_.mlp_dim;
-  layer->hidden = floats(prefix + "hidden", rows * (gated ? 2 * m : m));
-  layer->active = floats(prefix + "active", rows * m);
+  pass.hidden = floats(prefix + "hidden", pass.rows * (gated ? 2 * m : m));
+  pass.active = floats(prefix + "active", pass.rows * m);
   if (gated) {
     launch(prefix + "gate, up",
-           linear({rows, dim_, 2 * m}, layer->mid_z, prefix + "gate.weight", "", layer->hidden));
-    launch(prefix + "swiglu", StepSwiglu{rows, m, layer->hidden, layer->active});
+           linear({pass.rows, dim_, 2 * m}, pass.mid_z, prefix + "gate.weight", "", pass.hidden));
+    launch(prefix + "swiglu", StepSwiglu{pass.rows, m, pass.hidden, pass.active});
   } else {
-    StepProduct up = linear({rows, dim_, m}, layer->mid_z, prefix + "up.weight", prefix + "up.bias",
-                            layer->active);
+    StepProduct up = linear({pass.rows, dim_, m}, pass.mid_z, prefix + "up.weight",
+                            prefix + "up.bias", pass.active);
     up.end = ProductEnd::kGelu;
-    up.kept = layer->hidden;
+    up.kept = pass.hidden;
     launch(prefix + "up", up);
   }
-  float* y = floats(prefix + "stream", rows * dim_);
+  float* y = floats(prefix + "stream", pass.rows * dim_);
   StepProduct down =
-      linear({rows, m, dim_}, layer->active, prefix + "down.weight", prefix + "down.bias", y);
-  down.added = {layer->mid, dim_, 0};
+      linear({pass.rows, m, dim_}, pass.active, prefix + "down.weight", prefix + "down.bias", y);
+  down.added = {mid, dim_, 0};
   launch(prefix + "down", down);
+  passes_.push_back(pass);
   return y;
 }
 

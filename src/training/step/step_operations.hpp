@@ -33,6 +33,7 @@ struct StepProduct {
   Index rows = 0, columns = 0, inner = 0, batch = 1;
   StepMatrix<const float> left, right;
   bool left_transposed = false, right_transposed = false;
+  bool tf32 = false;              ///< factors are rounded to TF32
   const float* bias = nullptr;    ///< [columns], or null
   StepMatrix<const float> added;  ///< data null: nothing is added
   ProductEnd end = ProductEnd::kNone;
@@ -105,19 +106,32 @@ struct StepLookUpGradient {
   float* d_table = nullptr;
 };
 
-/// The last `wanted` of the tokens of each example.
-struct StepLastTokens {
-  Index examples = 0, tokens = 0, wanted = 0, dim = 0;
+/// The `wanted` tokens of each example from place `first` on.
+struct StepSomeTokens {
+  Index examples = 0, tokens = 0, first = 0, wanted = 0, dim = 0;
   const float* from = nullptr;  ///< [examples, tokens, dim]
   float* to = nullptr;          ///< [examples, wanted, dim]
 };
-/// The other way, with zeros at the other tokens; there also clears some columns of `cleared`.
-struct StepLastTokensGradient {
-  Index examples = 0, tokens = 0, wanted = 0, dim = 0;
+/// The other way, added to `base` where there is one; other tokens get 0. At these it also clears
+/// some columns of `cleared`.
+struct StepSomeTokensGradient {
+  Index examples = 0, tokens = 0, first = 0, wanted = 0, dim = 0;
   const float* from = nullptr;  ///< [examples, wanted, dim]
+  const float* base = nullptr;  ///< [examples, tokens, dim], or null
   float* to = nullptr;          ///< [examples, tokens, dim]
   Index cleared_columns = 0, cleared_row = 0;
   float* cleared = nullptr;  ///< [examples, tokens, cleared_row]
+};
+
+/// Blocks of matrices, each to a dense matrix of its own.
+struct StepBlocks {
+  struct Part {
+    Index rows = 0, columns = 0;
+    Index row = 0;  ///< of `from`
+    const float* from = nullptr;
+    float* to = nullptr;
+  };
+  std::vector<Part> parts;  ///< at most StepPositions::kMostLayers
 };
 
 /// Queries and keys turned by their place (rotary positions), in rows of `row` numbers; `backward`:
@@ -243,8 +257,8 @@ struct StepUpdate {
 
 using StepOperation =
     std::variant<StepProduct, StepNorm, StepNormGradient, StepColumnSums, StepSwiglu,
-                 StepSwigluGradient, StepLookUp, StepLookUpGradient, StepLastTokens,
-                 StepLastTokensGradient, StepRotation, StepPositions, StepCopySums,
+                 StepSwigluGradient, StepLookUp, StepLookUpGradient, StepSomeTokens,
+                 StepSomeTokensGradient, StepBlocks, StepRotation, StepPositions, StepCopySums,
                  StepPositionsGradient, StepAttention, StepAttentionGradient, StepQuerySums,
                  StepLoss, StepSums, StepUpdate>;
 

@@ -25,12 +25,19 @@ bool same_constants(const AdamWStep& a, const AdamWStep& b) {
 
 }  // namespace
 
+bool hand_written_steps() {
+#ifdef HEADWAY_GPU_KERNELS
+  const char* chosen = std::getenv("HEADWAY_GPU_STEP");  // NOLINT(concurrency-mt-unsafe): is read
+  return chosen != nullptr && std::string_view(chosen) == "fused";
+#else
+  return false;
+#endif
+}
+
 MakeStepDevice step_device_of(const EngineSetup& setup) {
   if (setup.make_step_device != nullptr) return setup.make_step_device;
 #ifdef HEADWAY_GPU_KERNELS
-  const char* chosen = std::getenv("HEADWAY_GPU_STEP");  // NOLINT(concurrency-mt-unsafe): is read
-  if (setup.device == Device::kCuda && !setup.eager && chosen != nullptr &&
-      std::string_view(chosen) == "fused") {
+  if (setup.device == Device::kCuda && !setup.eager && hand_written_steps()) {
     return make_gpu_step_device;
   }
 #endif
@@ -38,7 +45,7 @@ MakeStepDevice step_device_of(const EngineSetup& setup) {
 }
 
 DeviceStep::DeviceStep(const EngineSetup& setup, const UpdatedArrays& arrays, MakeStepDevice make)
-    : setup_(setup), on_(arrays), make_(make), memory_(arrays.values.device()) {
+    : setup_(setup), on_(arrays), make_(make), memory_(arrays.values.device(), true) {
   if (make_ == nullptr) return;
   const auto doubles = at::dtype(at::kDouble).device(arrays.values.device());
   loss_ = at::zeros({1}, doubles);

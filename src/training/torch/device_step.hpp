@@ -15,6 +15,9 @@ namespace headway::training::detail {
 /// has HEADWAY_GPU_STEP = fused. Null: LibTorch's operations make the step.
 MakeStepDevice step_device_of(const EngineSetup& setup);
 
+/// Whether the environment asks for the hand-written step, and this build has it.
+bool hand_written_steps();
+
 /// A batch whose arrays lie on the device.
 struct StepBatch {
   const ModelInput& input;

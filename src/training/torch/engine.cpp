@@ -1,7 +1,6 @@
 // The engine of LibTorch, and the one C function of its library.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <torch/csrc/api/include/torch/cuda.h>
 #include <torch/csrc/api/include/torch/version.h>
 
@@ -346,17 +345,6 @@ std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
   });
 }
 
-// Every step frees and takes the same arrays: glibc should keep them, and not give them back to the
-// kernel and clear their pages again, which was a fifth of a step.
-void keep_freed_memory() {
-#ifdef __GLIBC__
-  constexpr int kLargestKept = 32 << 20;  // glibc's own upper bound
-  constexpr int kKept = 2000 << 20;
-  static_cast<void>(mallopt(M_MMAP_THRESHOLD, kLargestKept));
-  static_cast<void>(mallopt(M_TRIM_THRESHOLD, kKept));
-#endif
-}
-
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
   if (!setup.eager) keep_freed_memory();  // LibTorch's own operations run as LibTorch comes
   return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
@@ -380,8 +368,9 @@ std::string describe() {
     const auto devices = torch::cuda::device_count();
     cuda = devices == 0
                ? "with CUDA but no device"
-               : fmt::format("with CUDA, devices: {}, attention by {}", devices,
-                             built_gpu_kernels() != nullptr ? "fused kernels" : "its operations");
+               : fmt::format("with CUDA, devices: {}, attention by {}{}", devices,
+                             built_gpu_kernels() != nullptr ? "fused kernels" : "its operations",
+                             hand_written_steps() ? ", steps written by hand" : "");
   }
   return fmt::format("LibTorch {} {}, matrix products by {}", TORCH_VERSION, cuda,
                      matrix_product_name());

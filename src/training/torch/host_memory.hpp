@@ -1,10 +1,23 @@
 #pragma once
 
+#include <malloc.h>
+
 #include <span>
 
 #include "training/torch/headers.hpp"
 
 namespace headway::training::detail {
+
+/// Every step frees and takes the same arrays: glibc should keep them, and not give them back to
+/// the kernel and clear their pages again, which was a fifth of a step.
+inline void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kLargestKept = 32 << 20;  // glibc's own upper bound
+  constexpr int kKept = 2000 << 20;
+  static_cast<void>(mallopt(M_MMAP_THRESHOLD, kLargestKept));
+  static_cast<void>(mallopt(M_TRIM_THRESHOLD, kKept));
+#endif
+}
 
 /// How numbers of ours get to a device.
 class DeviceMemory {

@@ -103,9 +103,13 @@ EagerPairs TransformerModel::eager_pairs(const Attention& a, const ModelInput& i
   return pairs;
 }
 
-AttentionShape TransformerModel::pairs(const Attention& a, Index batch) const {
+AttentionBlockShape TransformerModel::block_shape(const Attention& a, Index batch) const {
   const TransformerOptions& n = setup_.model;
-  return {batch, n.heads, a.queries, a.keys, n.query_dim / n.heads, n.value_dim / n.heads};
+  return {{batch, n.heads, a.queries, a.keys, n.query_dim / n.heads, n.value_dim / n.heads},
+          n.attention_options(),
+          n.model_dim,
+          centred_,
+          n.positions == Positions::kRotary};
 }
 
 Tensor TransformerModel::dropout(const Attention& a, const ModelInput& input) const {
@@ -123,13 +127,7 @@ void TransformerModel::put(const Attention& a, const Tensor& w, Index tokens, We
 
 Tensor TransformerModel::attention(const Attention& a, const Tensor& x, const ModelInput& input,
                                    Weights* weights) const {
-  const TransformerOptions& n = setup_.model;
-  AttentionBlockShape shape;
-  shape.attention = pairs(a, x.size(0));
-  shape.options = n.attention_options();
-  shape.dim = n.model_dim;
-  shape.centred = centred_;
-  shape.rotary = n.positions == Positions::kRotary;
+  const AttentionBlockShape shape = block_shape(a, x.size(0));
   const AttentionTensors p = tensors(a.prefix, "attention_norm");
   if (fused_ && weights == nullptr) {
     return fused_attention(
@@ -144,14 +142,7 @@ Tensor TransformerModel::attention(const Attention& a, const Tensor& x, const Mo
 
 Tensor TransformerModel::cross_attention(const Attention& a, const Tensor& x, const Tensor& memory,
                                          const ModelInput& input, Weights* weights) const {
-  const TransformerOptions& n = setup_.model;
-  CrossAttentionShape shape;
-  shape.attention = pairs(a, x.size(0));
-  shape.options = n.attention_options();
-  shape.dim = n.model_dim;
-  shape.memory_dim = n.model_dim;
-  shape.centred = centred_;
-  shape.rotary = n.positions == Positions::kRotary;
+  const CrossAttentionShape shape = {block_shape(a, x.size(0)), setup_.model.model_dim};
   const AttentionTensors p = tensors(a.prefix, "norm");
   const MemoryTensors read = {memory, norm(a.prefix + "memory_norm")};
   if (fused_ && weights == nullptr) {

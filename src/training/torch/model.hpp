@@ -41,7 +41,7 @@ class TransformerModel final : public NetworkModel {
   [[nodiscard]] AttentionTensors tensors(const std::string& prefix, const std::string& norm) const;
   [[nodiscard]] at::Tensor scores(const Attention& a) const;
   [[nodiscard]] EagerPairs eager_pairs(const Attention& a, const ModelInput& input) const;
-  [[nodiscard]] AttentionShape pairs(const Attention& a, Index batch) const;
+  [[nodiscard]] AttentionBlockShape block_shape(const Attention& a, Index batch) const;
   [[nodiscard]] at::Tensor dropout(const Attention& a, const ModelInput& input) const;
   /// Puts weights [B, H, queries, keys] into those of the layer.
   static void put(const Attention& a, const at::Tensor& w, Index tokens, Weights* weights);

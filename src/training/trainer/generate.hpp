@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "headway/core/rng.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 #include "training/model/transformer_engine.hpp"
 
 namespace headway::training::detail {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 #include "headway/training/training_ranks.hpp"
 #include "training/model/named_tensors.hpp"
 #include "training/trainer/generate.hpp"

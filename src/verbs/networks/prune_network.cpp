@@ -35,11 +35,7 @@ class RemovableHeads {
   RemovableHeads(const TrainedNetwork& network, const Study& study, const TaskMaker& make_task,
                  Observer& observer)
       : study_(study), model_(network.study.train.model), observer_(observer) {
-    TrainedNetwork plain = network;  // gradients are those of the loss alone
-    plain.study.train.model.load_balancing = 0.0;
-    Study run = plain.study;
-    run.threads = study.threads;
-    ready_ = ready_network(plain, run, make_task);
+    ready_ = ready_for_gradients(network, study.threads, make_task);
     model_ = ready_.trainer->model_options();
     parameters_ = ready_.trainer->state().parameters;
     if (transformer()) {

@@ -44,11 +44,7 @@ class NetworkHeads {
   NetworkHeads(const TrainedNetwork& network, const Study& study, const TaskMaker& make_task,
                Observer& observer)
       : threads_(resolve_threads(study.threads)), observer_(observer) {
-    TrainedNetwork plain = network;  // gradients are those of the loss alone
-    plain.study.train.model.load_balancing = 0.0;
-    Study run = plain.study;
-    run.threads = study.threads;
-    ready_ = ready_network(plain, run, make_task);
+    ready_ = ready_for_gradients(network, study.threads, make_task);
     model_ = ready_.trainer->model_options();
     parameters_ = ready_.trainer->state().parameters;
     check_heads_come_off(model_, task(), parameters_, observer);

@@ -182,6 +182,15 @@ ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
   return ready;
 }
 
+ReadyNetwork ready_for_gradients(const TrainedNetwork& network, int threads,
+                                 const TaskMaker& make_task) {
+  TrainedNetwork plain = network;
+  plain.study.train.model.load_balancing = 0.0;
+  Study run = plain.study;
+  run.threads = threads;
+  return ready_network(plain, run, make_task);
+}
+
 double held_out_seen_in_training(const TrainedNetwork& network, const Study& study) {
   const auto own_and_other = [&](auto options) {
     using Options = decltype(options);

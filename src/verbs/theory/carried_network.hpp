@@ -1,7 +1,7 @@
 #pragma once
 
-#include "headway/network_results.hpp"
 #include "headway/observer.hpp"
+#include "headway/results/network_results.hpp"
 #include "headway/study.hpp"
 #include "verbs/network_pruner.hpp"
 #include "verbs/theory/problem.hpp"

@@ -41,8 +41,9 @@ model::AttentionPrior prior_of(const Study& study, const std::vector<int>& heads
 /// Sources one after another.
 class JoinedExamples final : public ExampleSource {
  public:
-  explicit JoinedExamples(std::vector<std::shared_ptr<const ExampleSource>> parts)
-      : parts_(std::move(parts)) {}
+  /// `heads`: of each layer whose attention the examples may supply.
+  JoinedExamples(std::vector<std::shared_ptr<const ExampleSource>> parts, std::vector<int> heads)
+      : parts_(std::move(parts)), heads_(std::move(heads)) {}
   [[nodiscard]] Index size() const override {
     Index size = 0;
     for (const auto& part : parts_) size += part->size();
@@ -72,6 +73,12 @@ class JoinedExamples final : public ExampleSource {
       }
     });
   }
+  void read_attention(int layer, Index begin, Index count, double* out) const override {
+    const Index size = heads_.at(static_cast<std::size_t>(layer - 1)) * tokens() * tokens();
+    each(begin, count, [&](const ExampleSource& part, Index first, Index here, Index at) {
+      part.read_attention(layer, first, here, out + at * size);
+    });
+  }
 
  private:
   template <class Read>
@@ -86,11 +93,11 @@ class JoinedExamples final : public ExampleSource {
   }
 
   std::vector<std::shared_ptr<const ExampleSource>> parts_;
+  std::vector<int> heads_;
 };
 
-/// The key that needs the attention of the data, with its value; "" if none does.
-std::string user_of_given_attention(const Study& study) {
-  if (!study.model.attention_prior->frozen.empty()) return fmt::format("{}.frozen", kPrior);
+/// The key that needs matrices of the data set's attention, with its value; "" if none does.
+std::string user_of_given_matrices(const Study& study) {
   for (const auto& [key, start] : {std::pair("solve", study.solve.attention_start),
                                    std::pair("sample", study.sample.attention_start)}) {
     if (start != AttentionStart::kGiven) continue;
@@ -128,17 +135,20 @@ void learn_attention(const Study& study, tasks::Dataset& dataset) {
   }
   const bool matrices =
       dataset.form == AttentionForm::kWeights || dataset.form == AttentionForm::kQueryKey;
-  const std::string user = user_of_given_attention(study);
-  if (!user.empty() && (!matrices || heads != dataset.heads)) {
+  const auto require_given = [&](const std::string& user, bool gives, std::string_view how) {
+    if (user.empty() || (gives && heads == dataset.heads)) return;
     throw OptionError(
-        fmt::format("{}: {} must give the attention of [{}] heads by matrices that act on the "
-                    "inputs, and gives {}",
-                    user, dataset.name, fmt::join(heads, ", "),
+        fmt::format("{}: {} must give the attention of [{}] heads{}, and gives {}", user,
+                    dataset.name, fmt::join(heads, ", "), how,
                     dataset.heads.empty() ? "none"
-                    : matrices ? fmt::format("that of [{}]", fmt::join(dataset.heads, ", "))
-                               : "it example by example"),
+                    : gives ? fmt::format("that of [{}]", fmt::join(dataset.heads, ", "))
+                            : "it example by example"),
         {user.substr(0, user.find(' ')), kPrior});
-  }
+  };
+  const bool supplied = dataset.form == AttentionForm::kSupplied;
+  require_given(options.frozen.empty() ? "" : fmt::format("{}.frozen", kPrior),
+                matrices || supplied, "");
+  require_given(user_of_given_matrices(study), matrices, " by matrices that act on the inputs");
   if (heads != dataset.heads) {
     dataset.layers.assign(heads.size(), {});
     dataset.heads = heads;
@@ -163,7 +173,8 @@ LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& da
   std::vector<std::shared_ptr<const ExampleSource>> evaluated;
   if (dataset.test) evaluated.push_back(dataset.test->examples);
   for (const tasks::NamedSplit& set : dataset.sets) evaluated.push_back(set.split.examples);
-  if (!evaluated.empty()) learned.evaluation = attention_on(JoinedExamples(std::move(evaluated)));
+  if (!evaluated.empty())
+    learned.evaluation = attention_on(JoinedExamples(std::move(evaluated), dataset.heads));
   learned.labels = std::make_shared<MatrixXd>(dataset.train.labels);
   if (study.solve.attention_start == AttentionStart::kGiven ||
       study.sample.attention_start == AttentionStart::kGiven) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "headway/core/detail_observer.hpp"
 #include "headway/observer.hpp"
 
 namespace headway {
@@ -18,7 +19,7 @@ struct SweepShare {
 
 /// Names the sweep point in the progress; transitions count for the whole sweep. Warnings reach the
 /// user once, with the point's others.
-class PointObserver final : public Observer {
+class PointObserver final : public DetailObserver {
  public:
   PointObserver(Observer& observer, std::size_t point, std::size_t points,
                 const SweepShare* share = nullptr)
@@ -32,6 +33,9 @@ class PointObserver final : public Observer {
     } else {
       observer_.progress(fmt::format("{}{}", stage, label_), done, total);
     }
+  }
+  void detail(std::string_view what, std::string_view more) override {
+    tell_detail(observer_, what, more);
   }
   void note(std::string_view text) override { observer_.note(text); }
   [[nodiscard]] bool interrupted() const override { return observer_.interrupted(); }

@@ -48,6 +48,7 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
   check_labels_to_rank_by(dataset.name, labels);
   const Index count = dataset.heads.front();
   const RowMatrixXd parts = parts_in(dataset.train, count * dataset.features);
+  check_parts_differ(dataset.name, parts);
   const Index features = parts.cols() / count;
   MatrixXd sum = MatrixXd::Zero(parts.rows(), features);
   for (Index part = 0; part < count; ++part) sum += parts.middleCols(part * features, features);

@@ -15,6 +15,10 @@ TEST_CASE("a line of progress has a bar and what fits", "[not_sanitized]") {
   CHECK(bar_line("a long name of a stage", 0.5, 0.0, {}, 10) == "a long nam");
   CHECK(bar_line("solve", 0.999, 0.0, {}, 79).find(" 99 %") != std::string::npos);
   CHECK(bar_line("solve", 1.0, 0.0, {}, 39) == "solve [#########] 100 %");
+  // Which replica moves fits beside a short bar.
+  CHECK(bar_line("sampling, point 1 of 1", 0.26, 720.0, {"chain 1 replica 3 of 12", "beta 0.41"},
+                 79, 8) ==
+        "sampling, point 1 of 1 [##      ] 26 %, 12 min left, chain 1 replica 3 of 12");
 }
 
 TEST_CASE("what an earlier call has done says nothing about the speed", "[not_sanitized]") {

@@ -14,8 +14,8 @@
 #include "headway/provenance.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
+#include "headway/study/sweep.hpp"
 #include "headway/study_file.hpp"
-#include "headway/sweep.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 

@@ -6,8 +6,8 @@
 #include "headway/error.hpp"
 #include "headway/latents.hpp"
 #include "headway/study/study_hash.hpp"
+#include "headway/study/sweep.hpp"
 #include "headway/study_file.hpp"
-#include "headway/sweep.hpp"
 
 using namespace headway;
 using headway::Study;

@@ -1,4 +1,4 @@
-#include "headway/exact_chain.hpp"
+#include "headway/posterior/exact_chain.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
-#include "headway/exact_chain.hpp"
+#include "headway/posterior/exact_chain.hpp"
 #include "learned_problems.hpp"
 
 using namespace headway;

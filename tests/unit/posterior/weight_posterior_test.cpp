@@ -1,4 +1,4 @@
-#include "headway/weight_posterior.hpp"
+#include "headway/posterior/weight_posterior.hpp"
 
 #include <cmath>
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/core/detail_observer.hpp"
 #include "headway/error.hpp"
 #include "headway/results/sampling_fields.hpp"
 #include "record_bytes.hpp"
@@ -224,6 +225,20 @@ TEST_CASE("progress counts transitions of all chains") {
   options.threads = 3;
   sample(testing::correlated_gaussian(2), options, {.observer = &watch});
   CHECK(watch.last == 180.0);
+}
+
+TEST_CASE("an observer that wants details hears which replica of which chain moves") {
+  class Hears final : public DetailObserver {
+   public:
+    void detail(std::string_view what, std::string_view more) override {
+      if (first.empty()) first = std::string(what) + ", " + std::string(more);
+    }
+    std::string first;
+  } hears;
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.replicas = 4;
+  sample(testing::TwoModesTarget(), options, {.observer = &hears});
+  CHECK(hears.first == "chain 1 replica 2 of 4, beta 0.296");  // (2/3)^3
 }
 
 TEST_CASE("the recorder sees every kept draw, replayed ones first after a resume") {

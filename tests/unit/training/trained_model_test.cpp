@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "catch.hpp"
-#include "headway/trainer.hpp"
 #include "headway/training/backend.hpp"
+#include "headway/training/trainer.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

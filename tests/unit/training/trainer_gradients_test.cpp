@@ -4,9 +4,9 @@
 
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/trainer.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
+#include "headway/training/trainer.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test

@@ -1,4 +1,4 @@
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 #include "thread_ranks.hpp"
 #include "training_tasks.hpp"
 

@@ -1,4 +1,4 @@
-#include "headway/transformer_options.hpp"
+#include "headway/training/transformer_options.hpp"
 
 #include "catch.hpp"
 #include "headway/error.hpp"

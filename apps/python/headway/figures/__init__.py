@@ -106,6 +106,11 @@ FIGURES: dict[str, FigureKind] = {
         _first(attention.weights_available), attention.draw_weights, needs="attention that was learned",
         shows="Left: the weights W of learned heads, in the lowest minimum. Right: all minima that were found. "
               "Larger dots were found from more starts"),
+    "attention_before_and_after": FigureKind(
+        attention.change_available, attention.draw_change, together=True,
+        needs="minima of learned attention at several numbers of examples",
+        shows="The weights W of the first learned head with the fewest examples and with the most. A row is one "
+              "start of the search"),
     "attention_against_examples": FigureKind(
         attention.examples_available, attention.draw_examples, together=True,
         needs="results of learned attention at several numbers of examples",

@@ -56,6 +56,44 @@ def _minima(axes, point: Point) -> None:
     style.light_grid(axes)
 
 
+# ---- one head before and after it appears
+
+
+def change_available(results: Sequence[Result]) -> bool:
+    return any(len(rows) > 1 for rows in _heads_by_branch(results, PlotOptions()).values())
+
+
+def _heads_by_branch(results: Sequence[Result], options: PlotOptions) -> dict[str, dict[int, np.ndarray]]:
+    """{branch: {examples: W of the first learned head}}, of the first result with that number of examples."""
+    found: dict[str, dict[int, np.ndarray]] = {}
+    for result in results:
+        if result.kind != "solve" or not weights_available(result):
+            continue
+        point = next((point for point in points_at(result, main_temperature(result, options))
+                      if point.minima and point.minima[0].attention_weights is not None), None)
+        if point is not None:
+            found.setdefault(_branch(result), {}).setdefault(_examples(result), np.asarray(point.minima[0].attention_weights[0]))
+    return found
+
+
+def draw_change(results: Sequence[Result], options: PlotOptions) -> Figure:
+    """W of one head with few and with many examples. A row is a branch."""
+    found = {name: rows for name, rows in _heads_by_branch(results, options).items() if len(rows) > 1}
+    figure = style.new_figure(7.6, 0.4 + 3.0 * len(found))
+    panels = figure.subplots(len(found), 2, squeeze=False)
+    for axes, (name, rows) in zip(panels, found.items()):
+        ends = [(when, count, rows[count]) for when, count in (("before", min(rows)), ("after", max(rows)))]
+        largest = max(*(np.abs(weights).max() for *_, weights in ends), 1e-300)  # one scale, so that both compare
+        for panel, (when, count, weights) in zip(axes, ends):
+            image = panel.imshow(weights, cmap=style.DIVERGING, vmin=-largest, vmax=largest, interpolation="nearest")
+            panel.set_title(f"{when}: {style.counted(count, 'example')}")
+            panel.set_xlabel("feature of the key")
+        axes[0].set_ylabel(f"{name}\nfeature of the query")
+        figure.colorbar(image, ax=list(axes), fraction=0.046).outline.set_visible(False)
+    style.head_line(figure, "W of a learned head before and after", replace(results[0], train_labels=None), None)
+    return figure
+
+
 # ---- order parameter of attention against the number of examples
 
 

@@ -16,7 +16,7 @@ SPLITS = 200
 class Ceiling:
     """halves: rank correlation r of the orders on two halves of the examples, mean over random halves. deviation: over halves.
     whole: the rank correlation sqrt(2 r / (1 + r)) that this implies between the order on all examples and the true one. No
-    other order can be expected to agree better with it. 0 if the halves do not agree."""
+    other order can be expected to agree better with it. 0 if the halves do not agree. One head has no order: all are NaN."""
 
     halves: float
     deviation: float
@@ -31,6 +31,8 @@ def ceiling(rises: np.ndarray, seed: int = 1) -> Ceiling:
         order = rng.permutation(count)
         found.append(rank_correlation(rises[:, order[:count // 2]].mean(1), rises[:, order[count // 2:]].mean(1)))
     mean = float(np.mean(found))
+    if np.isnan(mean):
+        return Ceiling(mean, mean, mean)
     return Ceiling(mean, float(np.std(found)), float(np.sqrt(2.0 * mean / (1.0 + mean))) if mean > 0.0 else 0.0)
 
 

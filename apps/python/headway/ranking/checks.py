@@ -9,8 +9,7 @@ import numpy as np
 
 from headway.errors import BadDataError, UsageError
 from headway.network_batches import as_numpy, examples_in
-
-FEWEST = 8  # examples
+from headway.ranking.label_checks import label_faults
 
 
 def check_model(model: Any) -> None:
@@ -30,8 +29,8 @@ def check_model(model: Any) -> None:
             gone = sorted(getattr(module, "pruned_heads", None) or ())
             if gone:
                 raise UsageError(f"model: head {gone[0] + 1} of layer {layer} was pruned already, so its heads have lost their "
-                                 "numbers; allowed: the model with all of its heads. To rank what is left after others are gone "
-                                 "use HeadRanking.cumulative")
+                                 "numbers; allowed: the model with all of its heads. headway.remove_in_order says what is lost "
+                                 "as heads go one after another")
 
 
 def check_examples(encoded: Mapping[str, Any], y: np.ndarray, name: str = "train") -> None:
@@ -45,19 +44,6 @@ def check_examples(encoded: Mapping[str, Any], y: np.ndarray, name: str = "train
                                f"{hidden[0]}; allowed: at least one real token in each")
     if name != "train":
         return
-    faults = []
-    if y.shape[1] > 1 and np.isin(y, (0.0, 1.0)).all():
-        of_class = y.sum(0).astype(int)
-        if count < y.shape[1]:
-            faults.append(f"labels: {count} examples of {y.shape[1]} classes; allowed: more examples than classes")
-        elif (of_class < 2).any():
-            faults.append(f"labels: class {int(of_class.argmin())} has {of_class.min()} of {count} examples; allowed: at least 2 of "
-                          "each class")
-    elif np.isin(y, (-1.0, 1.0)).all() and min((y < 0).sum(), (y > 0).sum()) == 1:
-        faults.append(f"labels: one class has 1 of {count} examples; allowed: at least 2 of each class")
-    if not faults and np.ptp(y, axis=0).max() == 0.0:
-        faults.append(f"labels: are {y[0].tolist()} for all {count} examples; allowed: at least two different labels")
-    if not faults and count < FEWEST:
-        faults.append(f"labels: {count} examples; allowed: at least {FEWEST}")
+    faults = label_faults(y)
     if faults:
         raise BadDataError(faults)

@@ -8,8 +8,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from headway.contribution_writer import ROUNDING
 from headway.errors import BadDataError, UnreadableFileError, UsageError
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts, solved_order_parameters
+from headway.ranking.label_checks import label_faults
 from headway.ranking.measured import CUTS, FROZEN, Measured, removal_name
 from headway.ranking.readouts import right_answers
 from headway.ranking.removal import Change, Whole, stacked
@@ -55,6 +57,10 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
     except OSError as error:
         raise UnreadableFileError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
     y = y[:, None] if y.ndim == 1 else y
-    if np.ptp(y, axis=0).max() == 0.0:
-        raise BadDataError(f"{path}: labels: are the same for all {len(y)} examples; allowed: at least two different labels")
+    faults = label_faults(y, absent=True)
+    spread = np.square(parts - parts.mean(0)).mean()
+    if not spread > ROUNDING * np.square(parts).mean():
+        faults.append("train: the contributions are the same on all examples; allowed: some that differ")
+    if faults:
+        raise BadDataError([f"{path}: {fault}" for fault in faults])
     return parts, y, names

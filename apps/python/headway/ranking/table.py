@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from headway.ranking.measured import CUTS, FROZEN, MODES, READOUTS, Measured, re
 from headway.ranking.removal import mean_and_error
 
 SHARE = 0.9  # that intervals hold, and that tells heads apart
+FEWEST_DECIMALS, MOST_DECIMALS = 4, 9  # of costs in the table that is shown
 ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error", "among_cheapest")
 
 
@@ -234,8 +236,10 @@ class HeadRanking(HeadTable):
 
     def _trust(self) -> list[str]:
         found = self.ceiling
-        return [f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order can be "
-                f"expected to agree with this one by more than {found.whole:.2f}",
+        order = "one head has no order" if np.isnan(found.whole) else (
+            f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order can be "
+            f"expected to agree with this one by more than {found.whole:.2f}")
+        return [order,
                 "heads of the same rank cannot be told apart. Costs are forward passes: "
                 + ", ".join(f"{name} {self.passes[name]:.3g}" for name in self._shown() if name in self.passes)]
 
@@ -245,13 +249,14 @@ class HeadRanking(HeadTable):
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = [name for name in self._shown() if name != "estimate"]
+        digits = _decimals(self["estimate_error"])
         header = ["rank", "head", "estimate", "90 %", f"among {self.attributes['k']} cheapest", *shown]
         rows = []
         for row in sorted(range(len(self)), key=lambda row: (self["estimate"][row], row)):
             low, high = self["estimate_low"][row], self["estimate_high"][row]
-            rows.append([str(int(self["rank"][row])), self.names[row], f"{self['estimate'][row]:+.4f}",
-                         f"{low:+.4f} to {high:+.4f}", f"{self['among_cheapest'][row]:.2f}",
-                         *(_with_error(self[name][row], self[f"{name}_error"][row]) for name in shown)])
+            rows.append([str(int(self["rank"][row])), self.names[row], f"{self['estimate'][row]:+.{digits}f}",
+                         f"{low:+.{digits}f} to {high:+.{digits}f}", f"{self['among_cheapest'][row]:.2f}",
+                         *(_with_error(self[name][row], self[f"{name}_error"][row], digits) for name in shown)])
         return header, rows
 
 
@@ -307,5 +312,11 @@ def check_choice(mode: str, readout: str, k: int | None, count: int) -> None:
         raise UsageError(f"k: is {k!r}; allowed: None, or an integer from 1 to {count}, the number of heads")
 
 
-def _with_error(value: float, error: float) -> str:
-    return f"{value:+.4f} +- {error:.4f}" if np.isfinite(value) else "-"
+def _decimals(errors: np.ndarray) -> int:
+    """So many that the median error has two digits; at least 4, at most 9."""
+    middle = float(np.median(errors))
+    return min(max(FEWEST_DECIMALS, 1 + math.ceil(-math.log10(middle))), MOST_DECIMALS) if middle > 0.0 else FEWEST_DECIMALS
+
+
+def _with_error(value: float, error: float, digits: int) -> str:
+    return f"{value:+.{digits}f} +- {error:.{digits}f}" if np.isfinite(value) else "-"

@@ -8,7 +8,7 @@
 #include "headway/core/option_value.hpp"
 #include "headway/study.hpp"
 #include "headway/train.hpp"
-#include "headway/trainer.hpp"
+#include "headway/training/trainer.hpp"
 
 namespace headway {
 
@@ -78,6 +78,11 @@ struct ReadyNetwork {
 /// of `make_task`.
 ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
                            const TaskMaker& make_task);
+
+/// The same on the network's own task, on `threads` threads. Its gradients are those of the loss
+/// alone, without the term that keeps experts equally busy.
+ReadyNetwork ready_for_gradients(const TrainedNetwork& network, int threads,
+                                 const TaskMaker& make_task);
 
 /// The share of the tasks (fuzzy logic) or rule sets (SRAVEN) in the held-out split of `study` that
 /// the network was trained on: above 0 where the study splits otherwise, by another seed or another

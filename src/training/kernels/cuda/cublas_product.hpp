@@ -10,8 +10,8 @@
 #include "training/kernels/cuda/launch.hpp"
 #include "training/step/step_operations.hpp"
 
-// The products of a step by cuBLASLt, in float32. The library is not linked: it is the one that
-// LibTorch has loaded, or one that is found by its name.
+// The products of a step by cuBLASLt, of float32 or TF32 numbers. The library is not linked: it is
+// the one that LibTorch has loaded, or one that is found by its name.
 namespace headway::training::gpu_kernels {
 
 /// The functions that are used, by their own names.
@@ -80,7 +80,8 @@ class CublasPlan {
   CublasPlan(cublasLtHandle_t handle, const detail::StepProduct& p, bool with_end,
              std::size_t workspace)
       : f_(cublas_functions()), p_(p) {
-    check(f_.desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "description");
+    const auto compute = p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    check(f_.desc_create(&desc_, compute, CUDA_R_32F), "description");
     const auto turned = [](bool yes) { return yes ? CUBLAS_OP_T : CUBLAS_OP_N; };
     set(CUBLASLT_MATMUL_DESC_TRANSA, turned(p.right_transposed));
     set(CUBLASLT_MATMUL_DESC_TRANSB, turned(p.left_transposed));

@@ -86,7 +86,10 @@ class GpuStepDevice final : public detail::StepDevice {
     check(cudaMalloc(&array, bytes), ErrorKind::kUnavailable, name);
     arrays_.push_back(array);
     if (numbers != nullptr) {
-      check(cudaMemcpy(array, numbers, bytes, cudaMemcpyHostToDevice), ErrorKind::kInternal, name);
+      // On the stream of the launches: the others do not wait for it.
+      check(cudaMemcpyAsync(array, numbers, bytes, cudaMemcpyHostToDevice, device_.stream()),
+            ErrorKind::kInternal, name);
+      check(cudaStreamSynchronize(device_.stream()), ErrorKind::kInternal, name);
     }
     return array;
   }

@@ -101,25 +101,25 @@ struct LookUpGradientKernel {
   }
 };
 
-struct LastTokensKernel {
+struct SomeTokensKernel {
   std::int64_t examples;
-  int tokens, wanted, dim;
+  int tokens, first, wanted, dim;
   Global<const float> from;
   Global<float> to;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     const std::int64_t length = static_cast<std::int64_t>(wanted) * dim;
-    const std::int64_t skipped = static_cast<std::int64_t>(tokens - wanted) * dim;
-    for_numbers(block, examples * length,
-                [&](std::int64_t i) { put(to, i, get(from, i + (i / length + 1) * skipped)); });
+    for_numbers(block, examples * length, [&](std::int64_t i) {
+      put(to, i, get(from, (i / length * tokens + first) * dim + i % length));
+    });
   }
 };
 
-struct LastTokensGradientKernel {
+struct SomeTokensGradientKernel {
   std::int64_t examples;
-  int tokens, wanted, dim, cleared_columns, cleared_row;
-  Global<const float> from;
+  int tokens, first, wanted, dim, cleared_columns, cleared_row;
+  Global<const float> from, base;
   Global<float> to, cleared;
 
   template <typename Memory>
@@ -128,11 +128,13 @@ struct LastTokensGradientKernel {
     for_numbers(block, examples * tokens * columns, [&](std::int64_t i) {
       const std::int64_t row = i / columns;
       const int column = static_cast<int>(i % columns);
-      const int place = static_cast<int>(row % tokens) - (tokens - wanted);
+      const int place = static_cast<int>(row % tokens) - first;
+      const bool there = place >= 0 && place < wanted;
       if (column < dim) {
         const std::int64_t at = (row / tokens * wanted + place) * dim + column;
-        put(to, row * dim + column, place < 0 ? 0.0F : get(from, at));
-      } else if (place < 0) {
+        const float before = base == nullptr ? 0.0F : get(base, row * dim + column);
+        put(to, row * dim + column, there ? before + get(from, at) : before);
+      } else if (!there) {
         put(cleared, row * cleared_row + column - dim, 0.0F);
       }
     });

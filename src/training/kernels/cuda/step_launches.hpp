@@ -72,16 +72,26 @@ class StepLaunches {
     launch(whole(l.entries), 1, 0,
            LookUpGradientKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.dy), bind(l.d_table)});
   }
-  void operator()(const detail::StepLastTokens& l) {
+  void operator()(const detail::StepSomeTokens& l) {
     launch(of_numbers(l.examples * l.wanted * l.dim), 1, 0,
-           LastTokensKernel{l.examples, whole(l.tokens), whole(l.wanted), whole(l.dim),
-                            bind(l.from), bind(l.to)});
+           SomeTokensKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
+                            whole(l.dim), bind(l.from), bind(l.to)});
   }
-  void operator()(const detail::StepLastTokensGradient& l) {
+  void operator()(const detail::StepSomeTokensGradient& l) {
     launch(of_numbers(l.examples * l.tokens * (l.dim + l.cleared_columns)), 1, 0,
-           LastTokensGradientKernel{l.examples, whole(l.tokens), whole(l.wanted), whole(l.dim),
-                                    whole(l.cleared_columns), whole(l.cleared_row), bind(l.from),
-                                    bind(l.to), bind(l.cleared)});
+           SomeTokensGradientKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
+                                    whole(l.dim), whole(l.cleared_columns), whole(l.cleared_row),
+                                    bind(l.from), bind(l.base), bind(l.to), bind(l.cleared)});
+  }
+  void operator()(const detail::StepBlocks& b) {
+    BlocksKernel k = {};
+    Index most = 0;
+    int parts = 0;
+    for (const auto& part : b.parts) {
+      k.parts[parts++] = {part.rows, part.row, whole(part.columns), bind(part.from), bind(part.to)};
+      most = std::max(most, part.rows * part.columns);
+    }
+    launch(of_numbers(most), parts, 0, k);
   }
   void operator()(const detail::StepRotation& r) {
     launch(of_numbers(r.rows * r.heads * r.half), 1, 0,

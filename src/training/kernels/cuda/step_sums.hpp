@@ -70,6 +70,25 @@ struct PositionsGradientKernel {
 };
 
 /// Block y is a part.
+struct BlocksKernel {
+  struct Part {
+    std::int64_t rows, row;
+    int columns;
+    Global<const float> from;
+    Global<float> to;
+  };
+  Part parts[kMostStepLayers];
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    const Part& part = parts[block.y()];
+    for_numbers(block, part.rows * part.columns, [&](std::int64_t i) {
+      put(part.to, i, get(part.from, i / part.columns * part.row + i % part.columns));
+    });
+  }
+};
+
+/// Block y is a part.
 struct CopySumsKernel {
   struct Part {
     int copies;

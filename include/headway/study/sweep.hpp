@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "headway/train_run.hpp"
+#include "headway/study/train_run.hpp"
 
 namespace headway {
 

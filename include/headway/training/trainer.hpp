@@ -13,7 +13,7 @@
 #include "headway/training/evaluation.hpp"
 #include "headway/training/train_options.hpp"
 #include "headway/training/training_task.hpp"
-#include "headway/transformer_options.hpp"
+#include "headway/training/transformer_options.hpp"
 
 namespace headway::training {
 

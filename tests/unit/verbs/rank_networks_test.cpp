@@ -1,0 +1,200 @@
+// Heads of trained networks, ranked: removals against the training engine and fits that really
+// leave examples out.
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/error.hpp"
+#include "headway/rank.hpp"
+#include "headway/training/head_removal.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
+using training::NamedTensor;
+
+namespace {
+
+constexpr Index kExamples = 24;
+constexpr double kPenalty = 2.0;
+constexpr double kEngine = 2e-5;  // its arithmetic is in single precision
+
+/// A network of random weights on fuzzy logic, two layers of three heads.
+struct Problem {
+  explicit Problem(const std::string& variant) {
+    network.study.task.set_kind(TaskKind::kFuzzyLogic);
+    network.study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
+    network.study.train.model = testing::small_model();
+    network.study.train.model.attention = variant;
+    network.study.train.run.device = training::Device::kCpu;
+    network.study.threads = 1;
+    network.label = network.variant = variant;
+    task = make_generated_task(network.study);
+    network.parameters = testing::shaken_parameters(network.study.train.model, task.task->format());
+    study = network.study;
+    study.rank.examples = kExamples;
+    study.rank.penalty = kPenalty;
+  }
+  [[nodiscard]] HeadRanking rank() const {
+    Observer observer;
+    return rank_networks(study, {&network, 1}, &make_generated_task, observer).runs.at(0);
+  }
+  [[nodiscard]] training::TaskBatch examples() const {
+    training::TaskBatch out;
+    task.task->batch("validation", 0, kExamples, out);
+    return out;
+  }
+
+  TrainedNetwork network;
+  TrainTask task;
+  Study study;
+};
+
+NamedTensor& named(std::vector<NamedTensor>* tensors, const std::string& name) {
+  return *std::find_if(tensors->begin(), tensors->end(),
+                       [&](const NamedTensor& t) { return t.name == name; });
+}
+
+/// What the last linear layer reads, by the engine: its outputs with each unit vector as weights.
+MatrixXd engine_embeddings(const Problem& p, std::vector<NamedTensor> parameters) {
+  const Index features = p.network.study.train.model.model_dim;
+  const Index outputs = p.task.task->format().outputs, scored = p.task.task->format().scored;
+  MatrixXd out(kExamples, features);
+  auto ready = ready_network(p.network, p.network.study, &make_generated_task);
+  for (Index d = 0; d < features; ++d) {
+    NamedTensor& weights = named(&parameters, "logits.weight");
+    std::fill(weights.values.begin(), weights.values.end(), 0.0F);
+    weights.values[static_cast<std::size_t>(d)] = 1.0F;
+    std::fill_n(named(&parameters, "logits.bias").values.begin(), outputs, 0.0F);
+    ready.trainer->set_parameters(parameters);
+    const std::vector<float> answers = ready.trainer->outputs("validation", 0, kExamples);
+    for (Index i = 0; i < kExamples; ++i) {
+      out(i, d) = answers.at(static_cast<std::size_t>(((i + 1) * scored - 1) * outputs));
+    }
+  }
+  return out;
+}
+
+/// Head 2 of layer 2 at zero, tensor by tensor.
+std::vector<NamedTensor> without_by_hand(const Problem& p) {
+  std::vector<NamedTensor> out = p.network.parameters;
+  NamedTensor& output = named(&out, "layers.2.output.weight");
+  for (std::size_t row = 0; row < 12; ++row) {
+    std::fill_n(output.values.begin() + static_cast<std::ptrdiff_t>(row * 9 + 3), 3, 0.0F);
+  }
+  if (p.network.variant != "hyla") return out;
+  for (const char* name : {"layers.2.value.weight", "layers.2.value.bias"}) {
+    std::vector<float>& values = named(&out, name).values;
+    const auto third = static_cast<std::ptrdiff_t>(values.size() / 3);
+    std::fill_n(values.begin() + third, third, 0.0F);
+  }
+  return out;
+}
+
+struct Scales {
+  explicit Scales(const MatrixXd& x)
+      : mean(x.colwise().mean()),
+        scale((x.rowwise() - mean).array().square().colwise().mean().sqrt()) {}
+  [[nodiscard]] MatrixXd of(const MatrixXd& x) const {
+    return (x.rowwise() - mean).array().rowwise() / scale;
+  }
+  Eigen::RowVectorXd mean;
+  Eigen::Array<double, 1, Eigen::Dynamic> scale;
+};
+
+/// Squared error on example i of `at`, by a ridge regression on all other examples of `x`; both
+/// in the scales of `x`.
+double error_left_out(const MatrixXd& x, const MatrixXd& y, const MatrixXd& at, Index i) {
+  std::vector<Index> kept;
+  for (Index k = 0; k < x.rows(); ++k) {
+    if (k != i) kept.push_back(k);
+  }
+  const Scales scales(x);
+  const MatrixXd a = scales.of(x)(kept, Eigen::all), b = y(kept, Eigen::all);
+  const Eigen::RowVectorXd of_a = a.colwise().mean(), of_b = b.colwise().mean();
+  const MatrixXd centred = a.rowwise() - of_a;
+  const MatrixXd weights =
+      (centred.transpose() * centred + kPenalty * MatrixXd::Identity(a.cols(), a.cols()))
+          .ldlt()
+          .solve(centred.transpose() * (b.rowwise() - of_b));
+  const Eigen::RowVectorXd answer = (scales.of(at).row(i) - of_a) * weights + of_b;
+  return (y.row(i) - answer).squaredNorm() / static_cast<double>(y.cols());
+}
+
+struct Rises {
+  double whole = 0.0, fixed = 0.0, refitted = 0.0;
+};
+
+Rises rises_by_hand(const Problem& p, const std::vector<NamedTensor>& pruned) {
+  const training::TaskBatch batch = p.examples();
+  const Index outputs = p.task.task->format().outputs, scored = p.task.task->format().scored;
+  MatrixXd y(kExamples, outputs);
+  for (Index i = 0; i < kExamples; ++i) {
+    for (Index o = 0; o < outputs; ++o) {
+      y(i, o) = batch.targets.at(static_cast<std::size_t>(((i + 1) * scored - 1) * outputs + o));
+    }
+  }
+  const MatrixXd x = engine_embeddings(p, p.network.parameters), z = engine_embeddings(p, pruned);
+  Rises out;
+  for (Index i = 0; i < kExamples; ++i) {
+    const double before = error_left_out(x, y, x, i);
+    out.whole += before / kExamples;
+    out.fixed += (error_left_out(x, y, z, i) - before) / kExamples;
+    out.refitted += (error_left_out(z, y, z, i) - before) / kExamples;
+  }
+  return out;
+}
+
+double value_of(const HeadRanking& ranking, const std::string& column, std::size_t head) {
+  const auto at = std::find_if(ranking.columns.begin(), ranking.columns.end(),
+                               [&](const RankColumn& one) { return one.name == column; });
+  REQUIRE(at != ranking.columns.end());
+  return at->value.at(head);
+}
+
+}  // namespace
+
+TEST_CASE("removals are those of a network whose head was taken out by hand", "[torch]") {
+  constexpr std::size_t kRow = 4;  // head 2 of layer 2
+  for (const std::string variant : {"softmax", "hyla"}) {
+    INFO(variant);
+    const Problem p(variant);
+    const HeadRanking ranking = p.rank();
+    REQUIRE(ranking.names.size() == 6);
+    CHECK(ranking.names[kRow] == "L2H2");
+    CHECK(ranking.split == "validation");
+    const Rises at_zero = rises_by_hand(p, without_by_hand(p));
+    CHECK_THAT(ranking.loss, WithinAbs(at_zero.whole, kEngine));
+    CHECK_THAT(value_of(ranking, "removal_zero_fixed", kRow), WithinAbs(at_zero.fixed, kEngine));
+    CHECK_THAT(value_of(ranking, "removal_zero_refitted", kRow),
+               WithinAbs(at_zero.refitted, kEngine));
+    CHECK(std::abs(at_zero.fixed) > 10.0 * kEngine);
+    CHECK(std::abs(at_zero.fixed - value_of(ranking, "removal_zero_fixed", kRow - 1)) >
+          10.0 * kEngine);
+    // The mean is that over the ranked examples.
+    const training::MeanHeads means(p.network.study.train.model, p.task.task->format(),
+                                    p.network.parameters, p.examples(), 1, Observer{});
+    const Rises at_mean = rises_by_hand(p, means.without({static_cast<int>(kRow)}));
+    CHECK_THAT(value_of(ranking, "removal_mean_fixed", kRow), WithinAbs(at_mean.fixed, kEngine));
+    CHECK_THAT(value_of(ranking, "removal_mean_refitted", kRow),
+               WithinAbs(at_mean.refitted, kEngine));
+  }
+}
+
+TEST_CASE("networks whose heads cannot be ranked are refused", "[torch]") {
+  Problem deaf("softmax");  // without any of its heads
+  for (const char* name : {"layers.1.output.weight", "layers.2.output.weight"}) {
+    std::vector<float>& values = named(&deaf.network.parameters, name).values;
+    std::fill(values.begin(), values.end(), 0.0F);
+  }
+  CHECK_THROWS_WITH(deaf.rank(),
+                    ContainsSubstring("so they have no order; were they removed already?"));
+  Problem many("softmax");
+  many.study.rank.cheapest = 7;
+  CHECK_THROWS_WITH(many.rank(), ContainsSubstring("rank.cheapest = 7: must be at most 6"));
+  Problem encoder("softmax");
+  encoder.network.study.train.model.encoder_layers = 1;
+  CHECK_THROWS_WITH(encoder.rank(), ContainsSubstring("train.encoder_layers = 1: must be 0"));
+}
