@@ -13,6 +13,7 @@ name=headway-$version-$(uname -m)
 into=$folder/$name
 rm -rf "$into" "$into.tar.gz"
 for component in program training gpu; do
+  [ $component != gpu ] || [ -x "$build/bin/gpu_kernels" ] || continue  # without nvcc there is none
   cmake --install "$build" --prefix "$into" --component $component --strip >/dev/null
 done
 mkdir -p "$into/lib/needed"

@@ -62,6 +62,7 @@ def device_of(kernels):
             return done.stdout.strip()
         if done.returncode == NO_DEVICE:
             return ""
+        raise Failed(f"{kernels} does not start: {(done.stdout + done.stderr).strip()}")
     if not shutil.which("nvidia-smi"):
         return ""
     done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
@@ -229,7 +230,11 @@ def main():
     parser.add_argument("--jax", default="")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    device = device_of(arguments.kernels)
+    try:
+        device = device_of(arguments.kernels)
+    except Failed as failure:
+        print(f"gpu: NOT passed: {failure}")
+        return 1
     if not device:
         print("gpu: there is no CUDA device here, so nothing was checked")
         return 0

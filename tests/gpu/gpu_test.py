@@ -29,6 +29,8 @@ print(json.dumps({{"summary": True}}))
 """
 KERNELS = """#!{python} -S
 import os, sys
+if os.environ.get("NO_LIBRARY"):
+    sys.exit("libfmt.so.9: cannot open shared object file")
 if sys.argv[1] == "device" and os.environ.get("NO_DEVICE"):
     print("gpu_kernels: no CUDA device")
     sys.exit(69)
@@ -59,6 +61,12 @@ class GpuTest(unittest.TestCase):
         done = self.run_gpu(NO_DEVICE="1")
         self.assertEqual((done.returncode, done.stdout),
                          (0, "gpu: there is no CUDA device here, so nothing was checked\n"))
+
+    def test_kernels_that_do_not_start_are_not_taken_for_a_missing_device(self):
+        done = self.run_gpu(NO_LIBRARY="1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("NOT passed", done.stdout)
+        self.assertIn("libfmt.so.9: cannot open", done.stdout)
 
     def test_the_kernels_of_this_build_see_no_device_either(self):
         kernels = os.environ.get("HEADWAY_GPU_KERNELS", "")
