@@ -169,12 +169,14 @@ std::vector<ExplainedTable> rank_tables() {
            {{"rank", "from 1, the cheapest head; heads that cannot be told apart share one"},
             {"head", "layer and number; of a data set the name of the part"},
             {"estimate",
-             "rise of the squared error without the head: what was measured, drawn to what the "
-             "readout expects as far as the errors ask for"},
+             "rise of the squared error without the head: the measured rise, moved towards the "
+             "rise that the readout predicts, the further the larger its error"},
             {"90 %", "interval of that"},
             {"among k cheapest", "probability to be one of the k heads that cost least"},
             {"removal", "the rise as it was measured, each example left out"},
-            {"cut, U = 1", "rise for a ridge regression on the frozen parts of the layer"},
+            {"cut, U = 1",
+             "rise when the head's part is left out and a ridge regression reads the other frozen "
+             "parts of its layer"},
             {"cut, theory's U", "the same with the order parameters of the theory at N = 10"},
             {"gradient", "mean size of the gradient with respect to the head's output"}}}};
 }

@@ -86,6 +86,7 @@ Study everything_changed() {
   s.solve.checkpoint_seconds = 7.5;
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5, {}};
+  s.rank = {headway::ReadoutAfterRemoval::kRefitted, headway::RemovedAs::kZero, 3, 0.25, 50};
   s.sample = {Sampler::kGibbs,        3, 7,     11,   2,  SampleMetric::kDense, 0.75, 5, 0,
               AttentionStart::kGiven, 6, false, true, 0.5};
   return s;
@@ -163,6 +164,11 @@ void check_same(const Study& a, const Study& b) {
   CHECK(a.prune.normalise_sensitivity == b.prune.normalise_sensitivity);
   CHECK(a.prune.resamples == b.prune.resamples);
   CHECK(a.prune.permutations == b.prune.permutations);
+  CHECK(a.rank.readout == b.rank.readout);
+  CHECK(a.rank.removed_as == b.rank.removed_as);
+  CHECK(a.rank.cheapest == b.rank.cheapest);
+  CHECK(a.rank.penalty == b.rank.penalty);
+  CHECK(a.rank.examples == b.rank.examples);
   check_same_sampling(a.sample, b.sample);
 }
 
