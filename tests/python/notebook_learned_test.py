@@ -53,8 +53,8 @@ class Figures(unittest.TestCase):
 
     def test_before_and_after_are_the_fewest_and_the_most_examples(self):
         figure = figures.draw_all(list(self.results.values())[::-1], only=["attention_before_and_after"])["attention_before_and_after"]
-        panels = [axes for axes in figure.axes if axes.get_title()]
-        self.assertEqual([axes.get_title() for axes in panels[:2]], ["before: 20 examples", "after: 40 examples"])
+        panels = [axes for axes in figure.axes if axes.get_title(loc="left")]
+        self.assertEqual([axes.get_title(loc="left") for axes in panels[:2]], ["before: 20 examples", "after: 40 examples"])
         for row, start in enumerate(("given", "none")):
             for column, count in enumerate((20, 40)):
                 np.testing.assert_array_equal(panels[2 * row + column].images[0].get_array(),
