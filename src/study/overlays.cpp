@@ -114,7 +114,7 @@ std::string apply_overlay(OptionValue& root, const std::string& overlay) {
   for (const std::string& part : parts) at = &child(*at, part, place);
   set_place(value, place);
   *at = value;
-  const std::string key = join(parts, ".");
+  std::string key = join(parts, ".");
   drop_axes(root, key, value);
   return key;
 }

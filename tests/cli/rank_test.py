@@ -138,7 +138,7 @@ class RankOfNetworks(ProgramTest):
         self.assertGreater(np.abs(np.array(one["columns"]["removal_zero_fixed"]["value"])
                                   - np.array(one["columns"]["removal_mean_fixed"]["value"])).max(), 0.0)
 
-    def test_the_same_bits_on_any_threads_and_a_file(self):
+    def test_the_same_bits_on_any_threads(self):
         alone = run("rank", self.trained, "--json", "-q", "--threads", "1", *settings(*FEW))
         both = run("rank", self.trained, "--json", "-q", "--threads", "2", *settings(*FEW))
         first, second = (json.loads(process.stdout) for process in (alone, both))

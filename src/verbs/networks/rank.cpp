@@ -58,6 +58,8 @@ class NetworkHeads {
       add_label(format(), examples_, i, format().scored - 1, row);
       labels_.row(i) = row;
     }
+    // While every class has its own number: messages name it.
+    check_labels_to_rank_by(network.study_name + ": " + split_, labels_);
     // Classes that no example has tell no head from another.
     if (format().loss == training::LossKind::kCrossEntropy) {
       std::vector<Index> there;
@@ -66,7 +68,6 @@ class NetworkHeads {
       }
       labels_ = MatrixXd(labels_(Eigen::all, there));
     }
-    check_labels_to_rank_by(network.study_name + ": " + split_, labels_);
     means_.emplace(model_, format(), parameters_, examples_, threads_, observer);
   }
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "headway/core/parallel.hpp"
@@ -128,7 +127,7 @@ MatrixXd scaled_features(const tasks::Split& split, const Study& study,
                   part.value_or(BlockCyclic{all, std::max<Index>(all, 1), 1, 0}));
   require_moderate(features, dataset.name, "a path feature");
   require_moderate(split.labels, dataset.name, "a label");
-  return theory::PathKernels::scale_features(std::move(features), architecture.paths(),
+  return theory::PathKernels::scale_features(features, architecture.paths(),
                                              architecture.variance(0));
 }
 
