@@ -1,8 +1,9 @@
 """Registers, stack and spills of the CUDA kernels, from what ptxas said when they were compiled.
 
     python3 check_gpu_kernels.py REPORT.ptxas... ARCHITECTURE...
-                                        prints a table; fails where a kernel of one of them (80, 90) spills, keeps a stack,
-                                        or uses more registers than two blocks of 256 threads on a multiprocessor leave
+                                        prints a table; fails if a kernel for one of these architectures (80, 90) spills,
+                                        keeps a stack, or uses too many registers for two blocks of 256 threads to share a
+                                        multiprocessor
 
 `ReportIsRead` reads a report with a spill, so that the check cannot pass because it reads nothing.
 """
@@ -12,7 +13,7 @@ import sys
 import unittest
 
 MOST_REGISTERS = 128
-# How many of each there are for each target: a kernel for each arithmetic, or one.
+# How many kernels of each name a target has: one for each arithmetic, or one in all.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
 KERNELS |= {f"{name}Kernel": 1 for name in (
     "Norm", "NormGradient", "Loss", "ColumnSums", "Gelu", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
