@@ -57,6 +57,14 @@ class Lanes {
   T mine_ = {};
 };
 
+/// take(lane, give(lane ^ mask)) for every lane of a warp.
+template <typename Give, typename Take>
+__device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give& give,
+                                         const Take& take) {
+  constexpr unsigned kAll = 0xFFFFFFFFU;
+  warp.lanes([&](int lane) { take(lane, __shfl_xor_sync(kAll, give(lane), mask)); });
+}
+
 class Block {
  public:
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x); }
@@ -103,6 +111,12 @@ struct Words1 {
 struct Floats4 {
   float value[4];
 };
+
+/// Elements i to i + 3 in one access; i is a multiple of 4.
+__device__ __forceinline__ Floats4 get4(const float* array, std::int64_t i) {
+  const float4 x = *reinterpret_cast<const float4*>(array + i);
+  return {x.x, x.y, x.z, x.w};
+}
 
 // c += a b on a tensor core, laid over the lanes as PTX says. An instruction must be a literal.
 #define HEADWAY_TENSOR_PRODUCT(name, instruction)                                                  \

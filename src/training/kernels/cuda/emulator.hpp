@@ -175,6 +175,14 @@ class Lanes {
   std::array<T, 32> all_ = {};
 };
 
+/// take(lane, give(lane ^ mask)) for every lane of a warp.
+template <typename Give, typename Take>
+void exchange(const Warp& warp, int mask, const Give& give, const Take& take) {
+  std::array<float, 32> given = {};
+  warp.lanes([&](int lane) { given[static_cast<std::size_t>(lane)] = give(lane); });
+  warp.lanes([&](int lane) { take(lane, given[static_cast<std::size_t>(lane ^ mask)]); });
+}
+
 class Block {
  public:
   Block(int size, int x, int y) : size_(size), x_(x), y_(y) {}
@@ -284,6 +292,12 @@ struct Words2 {
 struct Floats4 {
   std::array<float, 4> value;
 };
+
+/// Elements i to i + 3 in one access. Error{kInternal} unless i is a multiple of 4.
+inline Floats4 get4(Checked<const float> p, std::int64_t i) {
+  if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "reads four numbers off their grid");
+  return {get(p, i), get(p, i + 1), get(p, i + 2), get(p, i + 3)};
+}
 
 /// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
 /// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.
