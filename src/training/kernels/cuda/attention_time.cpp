@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "training/kernels/cuda/attention_small_launches.hpp"
 
@@ -107,45 +108,125 @@ GpuAttentionTime small_time(const GpuAttentionLayer& layer, const GpuAttentionPl
   return t;
 }
 
-// The general kernels: products of tiles whose operands come out of shared memory, 4 x 4 sums a
-// thread or 32 x 16 a warp, and whose sums go back to it.
+// --- the general kernels ------------------------------------------------------------------------
+
+// A product of a block (tile_product.hpp), which ends with a barrier.
+struct TileProduct {
+  double batches, rows, columns, inner;
+};
+
+std::vector<TileProduct> products_of_tile(const GpuAttentionLayer& layer,
+                                          const AttentionPlanSizes& sizes, GpuAttentionPass pass) {
+  const double heads = sizes.heads;
+  const double queries = sizes.tile_queries;
+  const double keys = sizes.tile_keys;
+  const double d = as_double(layer.shape.query_dim);
+  const double dv = as_double(layer.shape.value_dim);
+  const bool backward = pass == GpuAttentionPass::kBackward;
+  const bool softmax = normalises_over_keys(layer.options.normalisation);
+  std::vector<TileProduct> list = {{heads, queries, keys, d}};          // scores
+  if (softmax && !backward) list.push_back({heads, queries, keys, d});  // for the log sums
+  if (backward) {
+    list.push_back({heads, keys, d, queries});  // gradients of keys and queries
+    list.push_back({heads, queries, d, keys});
+  }
+  if (!is_generated(layer.options.value_network)) {
+    list.push_back({heads, queries, backward ? keys : dv, backward ? dv : keys});
+    if (backward) list.push_back({heads, keys, dv, queries});
+    return list;
+  }
+  const double dims = sizes.tile_dims;
+  for (double dim = 0.0; dim < dv; dim += dims) {
+    list.push_back({keys, queries, dims, heads});  // u
+    if (!backward) {
+      list.push_back({queries, dims, heads, keys});
+      continue;
+    }
+    list.push_back({queries, keys, heads, dims});
+    list.push_back({queries, keys, dims, heads});
+    list.push_back({keys, queries, heads, dims});
+    list.push_back({keys, dims, heads, queries});
+  }
+  const int mixes = has_mixing(layer.options.value_network) ? (backward ? 3 : 1) : 0;
+  for (int i = 0; i < mixes; ++i) list.push_back({heads, queries * keys, dv, dv});
+  return list;
+}
+
+// Rounds of a block's warps through a product, a warp's instructions in one, and bytes of shared
+// memory. The numbers of instructions are read off the code: operands with their addresses, bounds
+// and rounding, multiply-adds, and sums with theirs.
+struct ProductTime {
+  double rounds, instructions, bytes;
+};
+ProductTime time_of(const TileProduct& n, GpuArithmetic arithmetic, int threads) {
+  const auto up = [](double a, double b) { return std::ceil(a / b); };
+  constexpr double kSetUp = 40.0;
+  if (arithmetic == GpuArithmetic::kFloat32) {
+    const double tiles = n.batches * up(n.rows, 4.0) * up(n.columns, 4.0);
+    return {up(tiles, threads), kSetUp + 32.0 * n.inner + 16.0 * 12.0,
+            kFloat * tiles * (8.0 * n.inner + 32.0)};
+  }
+  const bool half = arithmetic == GpuArithmetic::kBf16;
+  const double steps = up(n.inner, half ? 16.0 : 8.0);
+  const double operands = half ? 24.0 : 12.0;  // of a lane in a step, of a tile of 32 x 16
+  const double tiles = n.batches * up(n.rows, 32.0) * up(n.columns, 16.0);
+  return {up(tiles, threads / 32.0), kSetUp + steps * operands * (half ? 14.0 : 10.0) + 16.0 * 15.0,
+          tiles * 32.0 * (steps * operands * (half ? 2.0 : 4.0) + 32.0 * kFloat)};
+}
+
 GpuAttentionTime general_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
                               GpuAttentionPass pass, const GpuDevice& device) {
   const AttentionShape& n = layer.shape;
   const bool backward = pass == GpuAttentionPass::kBackward;
   const AttentionPlanSizes& sizes = backward ? plan.backward : plan.forward;
-  const MultiplyAdds count = count_multiply_adds(n, layer.options);
-  const double pairs = as_double(n.batch * n.visible_pairs(layer.options.causal));
-  const double work = backward ? count.backward + count.recomputed : count.forward;
+  const int queries = static_cast<int>(n.queries);
+  const int keys = static_cast<int>(n.keys);
+  const double query_tiles = ceiling(queries, sizes.tile_queries);
+  const double key_tiles = ceiling(keys, sizes.tile_keys);
+  const double slices = backward ? sizes.key_slices : 1.0;
+  const double runs = as_double(n.heads) / sizes.heads;
+  const double blocks =
+      runs * (backward ? sizes.groups * slices : as_double(n.batch) * query_tiles);
+  // Tiles that a causal mask hides are left out.
+  const double seen =
+      as_double(n.visible_pairs(layer.options.causal)) / as_double(n.queries * n.keys);
+  const double all_tiles = as_double(n.batch) * runs * query_tiles * key_tiles *
+                           std::min(1.0, seen + 0.5 / std::max(query_tiles, key_tiles));
+  const int beside = blocks_at_once(sizes, 128, device);
+  const double warps = sizes.threads / 32.0;
+  const double at_once =
+      std::min(static_cast<double>(beside), std::ceil(blocks / device.multiprocessors));
 
   GpuAttentionTime t;
+  t.warps = beside * warps;
   t.launches = backward ? 2 + (plan.over_keys > 0 ? 1 : 0) + (plan.bias_sums > 0 ? 1 : 0) +
                               (plan.mixing_sums > 0 ? 1 : 0)
                         : 1;
-  t.flops = 2.0 * work;
-  const bool cores = layer.arithmetic != GpuArithmetic::kFloat32;
+  constexpr double kLatency = 800.0;  // cycles of a phase of a block by itself
+  double cycles = 0.0;                // of a tile, while others run beside it
+  const auto phase = [&](double rounds, double instructions) {
+    cycles += std::max(kLatency, rounds * instructions * warps * at_once / kInstructions);
+  };
+  for (const TileProduct& one : products_of_tile(layer, sizes, pass)) {
+    const ProductTime p = time_of(one, layer.arithmetic, sizes.threads);
+    t.flops += 2.0 * all_tiles * one.batches * one.rows * one.columns * one.inner;
+    t.shared_bytes += all_tiles * p.bytes;
+    phase(p.rounds, p.instructions);
+  }
+  const double pairs = sizes.tile_queries * sizes.tile_keys;
+  for (int i = 0; i < (backward ? 2 : 1); ++i) {  // weights, gradients of scores
+    phase(std::ceil(pairs / sizes.threads), 40.0 + 12.0 * sizes.heads);
+  }
+  const double row = sizes.heads * as_double(n.query_dim + n.value_dim);
+  for (int i = 0; i < (backward ? 4 : 3); ++i) {  // rows that are loaded, cleared, stored
+    phase(std::ceil(sizes.tile_keys * row / 2.0 / sizes.threads), 20.0);
+  }
   const double number = layer.arithmetic == GpuArithmetic::kBf16 ? 2.0 : 4.0;
-  // Numbers read for a multiply-add, and of a pair: scores, weights and what the network makes.
-  const double read = cores ? 1.0 / 16 + 1.0 / 32 : 0.5;
-  const double heads = as_double(n.heads);
-  const double dims = is_generated(layer.options.value_network) ? as_double(n.value_dim) : 0.0;
-  const double of_pair = (backward ? 3.0 : 2.0) * (3.0 * heads * kFloat + 2.0 * dims * number);
-  t.shared_bytes = work * read * (cores ? number : kFloat) + pairs * of_pair;
-  const double tiles =
-      backward ? sizes.key_slices : ceiling(static_cast<int>(n.queries), sizes.tile_queries);
-  const double row = as_double(n.heads * (n.query_dim + n.value_dim)) * as_double(n.batch);
   t.global_bytes =
-      number * row * (as_double(n.queries) * (backward ? 3.0 : 1.0) + tiles * as_double(n.keys)) +
+      number * all_tiles * row * (sizes.tile_keys + (backward ? 2.0 * sizes.tile_queries : 0.0)) +
       2.0 * kFloat * as_double(backward ? plan.query_sums + plan.bias_sums + plan.mixing_sums : 0);
-  const int beside = blocks_at_once(sizes, 128, device);
-  t.warps = beside * sizes.threads / 32.0;
-  // A thread's instructions for a multiply-add of the two products: operands, their addresses and
-  // rounding, and the sum.
-  const double instructions = cores ? 10.0 / 512 : 2.0;
-  const double lanes = device.multiprocessors * kInstructions * 32.0;
-  const double seconds = std::max({work * instructions / lanes, work / lanes,
-                                   t.shared_bytes / (device.multiprocessors * kSharedBytes)}) /
-                         kHertz;
+  const double waves = std::ceil(blocks / (static_cast<double>(device.multiprocessors) * beside));
+  const double seconds = waves * cycles * (all_tiles / blocks) / kHertz;
   t.ms = 1e3 * (std::max(seconds, t.global_bytes / kMemoryBytes) + t.launches * kLaunchSeconds);
   return t;
 }
