@@ -170,7 +170,7 @@ ProductTime time_of(const TileProduct& n, GpuArithmetic arithmetic, int threads)
   const double steps = up(n.inner, half ? 16.0 : 8.0);
   const double operands = half ? 24.0 : 12.0;  // of a lane in a step, of a tile of 32 x 16
   const double tiles = n.batches * up(n.rows, 32.0) * up(n.columns, 16.0);
-  return {up(tiles, threads / 32.0), kSetUp + steps * operands * (half ? 14.0 : 10.0) + 16.0 * 15.0,
+  return {up(tiles, threads / 32.0), kSetUp + steps * operands * (half ? 6.0 : 7.0) + 16.0 * 15.0,
           tiles * 32.0 * (steps * operands * (half ? 2.0 : 4.0) + 32.0 * kFloat)};
 }
 

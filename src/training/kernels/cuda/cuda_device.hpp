@@ -30,6 +30,14 @@ __device__ __forceinline__ void add(float* array, std::int64_t i, float value) {
   array[i] += value;
 }
 
+/// Elements i and i + 1 in one access, the first in the lower half; may_pair(array) and i even.
+__device__ __forceinline__ std::uint32_t get_pair(const Bf16* array, std::int64_t i) {
+  return *reinterpret_cast<const std::uint32_t*>(array + i);
+}
+__device__ __forceinline__ bool may_pair(const Bf16* array) {
+  return reinterpret_cast<std::uintptr_t>(array) % 4 == 0;
+}
+
 /// x y + sum, rounded once.
 __device__ __forceinline__ float fused(float x, float y, float sum) { return fmaf(x, y, sum); }
 

@@ -147,6 +147,18 @@ void put_bits(Checked<T> p, std::int64_t i, T value) {
 }
 inline void add(Checked<float> p, std::int64_t i, float value) { put(p, i, get(p, i) + value); }
 
+/// Elements i and i + 1 in one access, the first in the lower half. Error{kInternal} unless their
+/// place is even; may_pair says so of the array.
+template <typename T>
+std::uint32_t get_pair(Checked<T> p, std::int64_t i) {
+  if ((p.offset + i) % 2 != 0) p.array->fail(p.offset + i, "reads a pair off its grid");
+  return get_bits(p, i).bits | static_cast<std::uint32_t>(get_bits(p, i + 1).bits) << 16U;
+}
+template <typename T>
+bool may_pair(Checked<T> p) {
+  return p.offset % 2 == 0;
+}
+
 inline float fused(float x, float y, float sum) { return std::fma(x, y, sum); }
 
 class Warp {
