@@ -47,7 +47,7 @@ struct AttentionPlanSizes {
 
 enum class GpuAttentionKernel {
   kGeneral,  ///< attention_forward.hpp, attention_backward.hpp
-  kSmall,    ///< attention_small.hpp
+  kSmall,    ///< attention_small_forward.hpp, attention_small_backward.hpp
 };
 
 struct GpuAttentionPlan {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "training/kernels/cuda/attention_small.hpp"
+#include "training/kernels/cuda/attention_small_backward.hpp"
+#include "training/kernels/cuda/attention_small_forward.hpp"
 
 // The kernels for small layers as functions of a block, and their launches.
 namespace headway::training::HEADWAY_GPU {
