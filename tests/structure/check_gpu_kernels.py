@@ -16,6 +16,7 @@ MOST_OF = {"SmallBackwardKernel": 168}  # its blocks have at most 192 threads
 # How many of each there are for each target: a kernel for each arithmetic, or one.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
 # Of small layers: for each of four paddings, and with a value network or without.
+KERNELS |= {"LargeForwardKernel": 2}  # for each number of dims
 KERNELS |= {"SmallForwardKernel": 24, "SmallBackwardKernel": 24}
 KERNELS |= {f"{name}Kernel": 1 for name in (
     "Norm", "NormGradient", "Loss", "ColumnSums", "Gelu", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
