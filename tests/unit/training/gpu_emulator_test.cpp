@@ -244,16 +244,10 @@ TEST_CASE("Copies arrive when a thread waits for them, and no sooner") {
       for_each(block, 1, [&](int) { CHECK(get(to, 15) == 2.0F); });
     });
   };
-  // What a fault left behind.
-  const auto block_without_copies = [] {
-    Block(32, 0, 0).threads([](int) { copies_of_thread().clear(); });
-  };
   CHECK(copied(true, 7) == "");
   CHECK_THAT(copied(true, 8),
              ContainsSubstring("copy[8], of 16 elements: thread 0 of block 0 reads"));
-  block_without_copies();
   CHECK_THAT(copied(false, 0), ContainsSubstring("reads what nobody wrote"));
-  block_without_copies();
   CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
     const Shared<Bf16> to = memory.take<Bf16>("copy", 16);
     block.threads([&](int thread) {

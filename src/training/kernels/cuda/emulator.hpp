@@ -199,10 +199,11 @@ class WarpLanes {
   std::array<Lanes<T>, warps> all_;
 };
 
-/// Copies of a thread that are under way, group by group.
-inline std::deque<std::vector<std::function<void()>>>& copies_of_thread() {
-  static thread_local std::map<int, std::deque<std::vector<std::function<void()>>>> all;
-  return all[course().thread];
+/// Copies of each thread of a block that are under way, group by group.
+using Copies = std::deque<std::vector<std::function<void()>>>;
+inline std::map<int, Copies>& copies_of_threads() {
+  static thread_local std::map<int, Copies> all;
+  return all;
 }
 
 /// Eight numbers at once from global to shared memory, without waiting. They are written when the
@@ -213,7 +214,7 @@ template <typename T>
 void copy8(Checked<T> to, std::int64_t i, Checked<const T> from, std::int64_t j) {
   if ((to.offset + i) % 8 != 0) to.array->fail(to.offset + i, "is copied to off its grid");
   if ((from.offset + j) % 8 != 0) from.array->fail(from.offset + j, "is copied off its grid");
-  auto& groups = copies_of_thread();
+  Copies& groups = copies_of_threads()[course().thread];
   if (groups.empty()) groups.emplace_back();
   for (std::int64_t n = to.offset + i; n < to.offset + i + 8; ++n) {
     to.array->note_write(n);
@@ -223,10 +224,10 @@ void copy8(Checked<T> to, std::int64_t i, Checked<const T> from, std::int64_t j)
     for (std::int64_t n = 0; n < 8; ++n) put_bits(to, i + n, get_bits(from, j + n));
   });
 }
-inline void commit_copies() { copies_of_thread().emplace_back(); }
+inline void commit_copies() { copies_of_threads()[course().thread].emplace_back(); }
 template <int left>
 void wait_for_copies() {
-  auto& groups = copies_of_thread();  // the last one is open
+  Copies& groups = copies_of_threads()[course().thread];  // the last one is open
   while (groups.size() > left + 1) {
     for (const auto& copy : groups.front()) copy();
     groups.pop_front();
@@ -334,6 +335,7 @@ void launch(const Grid& grid, const Kernel& kernel) {
   for (int y = 0; y < grid.y; ++y) {
     for (int x = 0; x < grid.x; ++x) {
       course().block = y * grid.x + x;
+      copies_of_threads().clear();
       Block block(grid.threads, x, y);
       SharedMemory shared(grid.shared_bytes);
       kernel(block, shared);
