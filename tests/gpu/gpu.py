@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Everything that only a machine with a GPU can tell, in one command: `make gpu`, or gpu.sh of a bundle.
+"""All checks and timings that need a GPU, in one command: `make gpu`, or gpu.sh of a bundle.
 
     python3 gpu.py --program HEADWAY [--kernels GPU_KERNELS] [--jax JAX_TRAINING] [--only PART,...]
 
 The parts: check (attention kernels against the plain reference: those for any layer, and those made for small ones),
 memcheck and racecheck (compute-sanitizer on some of them), handmemcheck (the same on the step that is written by hand),
-kernels (their times, beside those of a model), agreement (a short training run against the processor, with either step
-and either kernels), steps (times, beside LibTorch's own operations and JAX; by hand: the step without LibTorch's
-operations; by shape: this step with the kernels for small layers).
-Each has a time of its own. At the end stand a table and one line: passed or not. Exit code 1 where a part failed. A part
-that is not installed is left out, and the table says so. Without a GPU nothing is run, and the exit code is 0.
+kernels (their times, beside those of a model), agreement (a short training run against the processor, with either step and
+either kernels), steps (times, beside LibTorch's own operations and JAX; by hand: the step without LibTorch's operations;
+by shape: this step with the kernels for small layers).
+Each part has a time limit of its own. A table and one line, passed or not, end the output. The exit code is 1 if a part failed.
+A part that is not installed is left out, and the table says so. Without a GPU nothing is run, and the exit code is 0.
 It needs Python 3.9 and nothing else.
 """
 
@@ -39,11 +39,11 @@ class Failed(Exception):
 
 
 class LeftOut(Exception):
-    """A part that cannot run here, and why."""
+    """A part that cannot run here; the message says why."""
 
 
 def output_of(command, seconds, environment=None):
-    """Standard output of a command. Failed with the end of what it said where it fails or takes too long."""
+    """Standard output of a command. If the command fails or takes too long, Failed is raised with the end of its output."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=seconds,
                               check=False, env={**os.environ, **(environment or {})})
@@ -128,7 +128,7 @@ class Gpu:
         return [json.loads(line) for line in output_of(command, seconds, environment).splitlines()]
 
     def step_ms(self, model, settings, seeds=1, environment=None):
-        """Milliseconds of a step and seed, without the first hundred, which make the graph."""
+        """Milliseconds of a step and seed. The first hundred steps, in which the graph is made, do not count."""
         study, *sizes = model
         steps = 600 if model is SRAVEN else 300
         more, options = [], []

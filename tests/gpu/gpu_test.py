@@ -9,8 +9,8 @@ import tempfile
 import unittest
 
 GPU = pathlib.Path(__file__).with_name("gpu.py")
-# Answers as `headway train --json -q` does. The losses of the GPU are off by what LOSS_ERROR says, its steps take MS
-# (LibTorch's operations: EAGER_MS).
+# A program that answers as `headway train --json -q` does. Its losses on the GPU are off by LOSS_ERROR. Its steps take MS
+# milliseconds, or EAGER_MS with LibTorch's operations.
 PROGRAM = """#!{python} -S
 import json, os, sys
 words = sys.argv[1:]

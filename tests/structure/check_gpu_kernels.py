@@ -1,8 +1,8 @@
 """Registers, stack and spills of the CUDA kernels, from what ptxas said when they were compiled.
 
     python3 check_gpu_kernels.py REPORT.ptxas... ARCHITECTURE...
-                                        prints a table; fails where a kernel of one of them (80, 90) spills, keeps a stack,
-                                        or uses more registers than two blocks on a multiprocessor leave
+                                        prints a table; fails if a kernel for one of these architectures (80, 90) spills,
+                                        keeps a stack, or uses too many registers for two blocks to share a multiprocessor
 
 `ReportIsRead` reads a report with a spill, so that the check cannot pass because it reads nothing.
 """
@@ -13,7 +13,7 @@ import unittest
 
 MOST_REGISTERS = 128
 MOST_OF = {"SmallBackwardKernel": 168}  # its blocks have at most 192 threads
-# How many of each there are for each target: a kernel for each arithmetic, or one.
+# How many kernels of each name a target has: one for each arithmetic, or one in all.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
 # Of small layers: for each of four paddings, and with a value network or without.
 KERNELS |= {"LargeForwardKernel": 2}  # for each number of dims
