@@ -324,6 +324,7 @@ std::vector<CheckedLayer> checked_layers(bool quick) {
   if (quick) {
     constexpr std::size_t kFew = 6;
     cases.resize(kFew);
+    cases.push_back({{1, 8, 20, 33, 16, 32}, {true, true, true}, true});  // a large one in bf16
   } else {  // the layers of the studies, and one that no tile divides
     cases.push_back({{16, 16, 36, 36, 4, 4}, {true, false, true}, false});
     cases.push_back({{9, 8, 32, 32, 16, 16}, {true, false, true}, true});
