@@ -256,9 +256,9 @@ TEST_CASE("A hand-written step with attention kernels made for its shape has the
     INFO(name);
     const TransformerOptions model = model_of(name);
     const PatternTask task(5, 2, true);
-    const auto attention = detail::plan_step_attention(engine_setup(model, task, false),
-                                                       {kEngineExamples, true, true},
-                                                       {"", 0, 5, 5, 0, 0, false}, by_shape);
+    const auto attention =
+        detail::plan_step_attention(engine_setup(model, task, false), {kEngineExamples, true, true},
+                                    {"", 0, 5, 5, 0, 0, false}, by_shape);
     REQUIRE(attention.has_value());
     CHECK(attention->plan.kernel == GpuAttentionKernel::kSmall);
     check_gradients(model, task, true, by_shape);
