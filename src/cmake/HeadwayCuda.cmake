@@ -37,7 +37,7 @@ endif()
 
 set(HEADWAY_HAVE_CUDA ON)
 set(headway_cuda_folder ${PROJECT_BINARY_DIR}/cuda)
-set(headway_cuda_sources attention attention_small step)
+set(headway_cuda_sources attention attention_shapes step)
 list(TRANSFORM headway_cuda_sources REPLACE "(.+)" "${headway_cuda_folder}/\\1.ptxas" OUTPUT_VARIABLE headway_reports)
 list(TRANSFORM headway_cuda_sources REPLACE "(.+)" "${headway_cuda_folder}/\\1.o" OUTPUT_VARIABLE headway_cuda_objects)
 set(HEADWAY_PTXAS_REPORTS ${headway_reports}

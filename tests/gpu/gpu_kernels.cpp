@@ -247,7 +247,15 @@ std::vector<training::GpuAttentionPlan> plans_of(const AttentionProblem<float>& 
 }
 
 const char* name_of(const training::GpuAttentionPlan& plan) {
-  return plan.kernel == training::GpuAttentionKernel::kSmall ? "small" : "general";
+  switch (plan.kernel) {
+    case training::GpuAttentionKernel::kGeneral:
+      break;
+    case training::GpuAttentionKernel::kSmall:
+      return "small";
+    case training::GpuAttentionKernel::kLargeForward:
+      return "large";
+  }
+  return "general";
 }
 
 template <typename T>
@@ -316,11 +324,13 @@ std::vector<CheckedLayer> checked_layers(bool quick) {
   if (quick) {
     constexpr std::size_t kFew = 6;
     cases.resize(kFew);
+    cases.push_back({{1, 8, 20, 33, 16, 32}, {true, true, true}, true});  // a large one in bf16
   } else {  // the layers of the studies, and one that no tile divides
     cases.push_back({{16, 16, 36, 36, 4, 4}, {true, false, true}, false});
     cases.push_back({{9, 8, 32, 32, 16, 16}, {true, false, true}, true});
     cases.push_back({{1, 4, 130, 130, 64, 64}, {true, true, true}, true});
     cases.push_back({{1, 3, 257, 257, 32, 32}, {false, false, false}, false});
+    cases.push_back({{2, 8, 100, 117, 48, 64}, {true, true, true}, true});  // a large one
   }
   constexpr Index kLongestDeep = 128;  // the reference would take minutes
   constexpr std::uint64_t kSeed = 11;
@@ -346,7 +356,7 @@ std::vector<CheckedLayer> checked_layers(bool quick) {
 
 /// What `check` has found so far.
 struct Findings {
-  int checked = 0, small = 0, bad = 0, without_plan = 0;
+  int checked = 0, by_shape = 0, bad = 0, without_plan = 0;
   double worst[std::size(kArithmetics)] = {};
 };
 
@@ -356,7 +366,7 @@ void check_plan(const CheckedLayer& layer, std::size_t which,
   const Outcome first = run_layer(layer.problem, arithmetic.kind, plan);
   const Outcome second = run_layer(layer.problem, arithmetic.kind, plan);
   ++findings->checked;
-  if (plan.kernel == training::GpuAttentionKernel::kSmall) ++findings->small;
+  if (plan.kernel != training::GpuAttentionKernel::kGeneral) ++findings->by_shape;
   const WorstError worst = worst_error(layer.problem, first.answer, *layer.exact);
   const bool jumps = layer.problem.options.nonlinearity == training::Nonlinearity::kRelu;
   const bool same = first.answer == second.answer;
@@ -381,10 +391,10 @@ int check(bool quick) {
     }
   }
   fmt::print(
-      "{} layers checked, {} of them with the kernels for small layers; {} wrong, {} fit no tile "
+      "{} layers checked, {} of them with kernels made for their shape; {} wrong, {} fit no tile "
       "of "
       "this device; largest relative error: fp32 {:.2g}, tf32 {:.2g}, bf16 {:.2g}\n",
-      found.checked, found.small, found.bad, found.without_plan, found.worst[0], found.worst[1],
+      found.checked, found.by_shape, found.bad, found.without_plan, found.worst[0], found.worst[1],
       found.worst[2]);
   return found.bad == 0 && found.checked > 0 ? 0 : 1;
 }

@@ -15,8 +15,9 @@ MOST_REGISTERS = 128
 MOST_OF = {"SmallBackwardKernel": 168}  # its blocks have at most 192 threads
 # How many kernels of each name a target has: one for each arithmetic, or one in all.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
-# Of small layers: for each of four paddings, and with a value network or without.
-KERNELS |= {"SmallForwardKernel": 24, "SmallBackwardKernel": 24}
+# Made for a shape: of large layers for each number of dims; of small ones for each of four paddings, and with a value
+# network or without.
+KERNELS |= {"LargeForwardKernel": 2, "SmallForwardKernel": 24, "SmallBackwardKernel": 24}
 KERNELS |= {f"{name}Kernel": 1 for name in (
     "Norm", "NormGradient", "Loss", "ColumnSums", "Gelu", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
     "SomeTokensGradient", "Blocks", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update")}

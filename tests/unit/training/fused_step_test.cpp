@@ -248,6 +248,23 @@ TEST_CASE("A hand-written step whose keys lie over several blocks has the same g
   check_gradients(model, task, true, small);
 }
 
+TEST_CASE("A hand-written step with attention kernels made for its shape has the same gradients",
+          "[torch]") {
+  GpuDevice by_shape;
+  by_shape.kernels_by_shape = true;
+  for (const char* name : {"softmax", "hyla", "softmax_hyla"}) {
+    INFO(name);
+    const TransformerOptions model = model_of(name);
+    const PatternTask task(5, 2, true);
+    const auto attention =
+        detail::plan_step_attention(engine_setup(model, task, false), {kEngineExamples, true, true},
+                                    {"", 0, 5, 5, 0, 0, false}, by_shape);
+    REQUIRE(attention.has_value());
+    CHECK(attention->plan.kernel == GpuAttentionKernel::kSmall);
+    check_gradients(model, task, true, by_shape);
+  }
+}
+
 TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
   const PatternTask task(5, 2);
   const EngineSetup setup = engine_setup(model_of("hyla"), task, false);

@@ -225,6 +225,71 @@ TEST_CASE("Lanes of a warp exchange numbers with their neighbours") {
   }
 }
 
+TEST_CASE("Copies arrive when a thread waits for them, and no sooner") {
+  Faulty f;
+  const std::vector<Bf16> numbers(32, to_bf16(2.0F));
+  const Global<const Bf16> from = f.memory.input("numbers", numbers);
+  const auto copied = [&](bool first, int read) {
+    return f.message_of([&](Block& block, SharedMemory& memory) {
+      const Shared<Bf16> to = memory.take<Bf16>("copy", 16);
+      block.threads([&](int thread) {
+        if (thread == 0) copy8(to, 0, from, 8);
+        commit_copies();
+        if (thread == 0) copy8(to, 8, from, 0);
+        commit_copies();
+        if (first) wait_for_copies<1>();
+      });
+      for_each(block, 1, [&](int) { CHECK(get(to, read) == 2.0F); });
+      block.threads([](int) { wait_for_copies<0>(); });
+      for_each(block, 1, [&](int) { CHECK(get(to, 15) == 2.0F); });
+    });
+  };
+  CHECK(copied(true, 7) == "");
+  CHECK_THAT(copied(true, 8),
+             ContainsSubstring("copy[8], of 16 elements: thread 0 of block 0 reads"));
+  CHECK_THAT(copied(false, 0), ContainsSubstring("reads what nobody wrote"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<Bf16> to = memory.take<Bf16>("copy", 16);
+    block.threads([&](int thread) {
+      if (thread == 0) copy8(to, 0, from, 4);
+    });
+  }),
+             ContainsSubstring("numbers[4], of 32 elements: thread 0 of block 0 is copied off"));
+}
+
+TEST_CASE("Matrices are turned, and short products multiplied, as PTX lays them over the lanes") {
+  std::vector<Bf16> numbers;
+  for (int i = 0; i < 256; ++i) numbers.push_back(to_bf16(static_cast<float>(i)));
+  GlobalMemory memory;
+  const Global<const Bf16> array = memory.input("numbers", numbers);
+  const Warp warp(0);
+  Lanes<Words4> words;
+  load_turned(
+      warp, array, [](int lane) { return 8 * lane; }, words);
+  Lanes<Words2> a;
+  Lanes<Words1> one;
+  Lanes<Floats4> c;
+  for (int lane = 0; lane < 32; ++lane) {
+    const int g = lane / 4;
+    const int t = lane % 4;
+    for (int j = 0; j < 4; ++j) {
+      const auto at = static_cast<std::size_t>(64 * j + 16 * t + g);
+      CHECK(words[lane].word[static_cast<std::size_t>(j)] ==
+            (numbers[at].bits | static_cast<std::uint32_t>(numbers[at + 8].bits) << 16U));
+    }
+    // a(row, k) = row + k, b = identity
+    a[lane].word = {
+        bf16_pair(static_cast<float>(g + 2 * t), static_cast<float>(g + 2 * t + 1)),
+        bf16_pair(static_cast<float>(g + 8 + 2 * t), static_cast<float>(g + 9 + 2 * t))};
+    one[lane].word = {bf16_pair(2 * t == g ? 1.0F : 0.0F, 2 * t + 1 == g ? 1.0F : 0.0F)};
+  }
+  multiply_bf16_short(warp, c, a, one);
+  for (int lane = 0; lane < 32; ++lane) {
+    const auto first = static_cast<float>(lane / 4 + 2 * (lane % 4));
+    CHECK(c[lane].value == std::array<float, 4>{first, first + 1, first + 8, first + 9});
+  }
+}
+
 TEST_CASE("The emulator notices wide reads off their grid") {
   Faulty f;
   std::vector<Bf16> halves(8, to_bf16(1.5F));

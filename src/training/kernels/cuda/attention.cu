@@ -1,11 +1,11 @@
 // The fused attention kernels for NVIDIA GPUs: their text, compiled to CUDA, and its launches.
-// Those for small layers are compiled in attention_small.cu.
+// Those made for a shape are compiled in attention_shapes.cu.
 #include <cstdlib>
 #include <string_view>
 
 #include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/attention_launches.hpp"
-#include "training/kernels/cuda/attention_small_passes.hpp"
+#include "training/kernels/cuda/attention_shapes.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"
 #include "training/kernels/cuda/launch.hpp"
 
@@ -97,9 +97,14 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
     const auto x = bind<T>(layer, inputs, outputs);
     if (plan.kernel == GpuAttentionKernel::kSmall) {
       gpu_kernels::small_forward<kind>(device, plan, x);
-    } else {
-      gpu_kernels::launch_general_forward<kind>(device, plan, x);
+      return;
     }
+    if constexpr (kind == Arithmetic::kBf16) {
+      if (plan.kernel == GpuAttentionKernel::kLargeForward) {
+        return gpu_kernels::large_forward(device, plan, x);
+      }
+    }
+    gpu_kernels::launch_general_forward<kind>(device, plan, x);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "training/kernels/cuda/attention_backward.hpp"
 #include "training/kernels/cuda/attention_forward.hpp"
+#include "training/kernels/cuda/attention_large_launches.hpp"
 #include "training/kernels/cuda/attention_small_launches.hpp"
 
 // The kernels as functions of a block, and the order in which a pass launches them. A Device has
@@ -125,9 +126,14 @@ template <Arithmetic kind, typename T, typename Device>
 void launch_forward(Device& device, const GpuAttentionPlan& plan, const AttentionArguments<T>& x) {
   if (plan.kernel == GpuAttentionKernel::kSmall) {
     launch_small_forward<kind>(device, plan, x);
-  } else {
-    launch_general_forward<kind>(device, plan, x);
+    return;
   }
+  if constexpr (kind == Arithmetic::kBf16) {
+    if (plan.kernel == GpuAttentionKernel::kLargeForward) {
+      return launch_large_forward(device, plan, x);
+    }
+  }
+  launch_general_forward<kind>(device, plan, x);
 }
 
 template <Arithmetic kind, typename T, typename Device>

@@ -45,9 +45,11 @@ struct AttentionPlanSizes {
   int shared_bytes = 0;
 };
 
+/// Text of the kernels: attention_forward.hpp, attention_backward.hpp and so on.
 enum class GpuAttentionKernel {
-  kGeneral,  ///< attention_forward.hpp, attention_backward.hpp
-  kSmall,    ///< attention_small_forward.hpp, attention_small_backward.hpp
+  kGeneral,
+  kSmall,         ///< both passes by attention_small_*.hpp
+  kLargeForward,  ///< the forward pass by attention_large_forward.hpp; arrays begin at 16 bytes
 };
 
 struct GpuAttentionPlan {

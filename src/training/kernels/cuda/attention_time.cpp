@@ -231,10 +231,62 @@ GpuAttentionTime general_time(const GpuAttentionLayer& layer, const GpuAttention
   return t;
 }
 
+// The forward pass of the kernel for large layers: four steps a tile, each with a barrier.
+GpuAttentionTime large_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                            const GpuDevice& device) {
+  const AttentionShape& n = layer.shape;
+  const AttentionPlanSizes& sizes = plan.forward;
+  const double side = sizes.tile_queries;
+  const double blocks =
+      as_double(n.batch) * ceiling(static_cast<int>(n.queries), sizes.tile_queries);
+  const double seen =
+      as_double(n.visible_pairs(layer.options.causal)) / as_double(n.queries * n.keys);
+  const double keys = as_double(n.keys);
+  const double key_tiles = keys / side * std::min(1.0, seen + 0.5 * side / keys);  // of a block
+  const double heads = as_double(n.heads);
+  const double dv = as_double(n.value_dim);
+  const double dims = as_double(n.query_dim) + dv;
+  const double steps = as_double(n.query_dim) / 16.0;
+  const bool softmax = normalises_over_keys(layer.options.normalisation);
+  const double pairs = blocks * side * side * key_tiles;
+
+  GpuAttentionTime t;
+  t.launches = 1;
+  t.flops = 2.0 * pairs * heads * ((softmax ? 2.0 : 1.0) * as_double(n.query_dim) + 2.0 * dv);
+  // Of a pair: phi(u), weights and scores, written and read; of a tile: keys and values.
+  t.shared_bytes =
+      pairs * (4.0 * dv + heads * 16.0) + blocks * key_tiles * side * heads * dims * 4.0;
+  t.global_bytes = 2.0 * heads * blocks * side * dims * (1.0 + key_tiles);
+  const int beside = blocks_at_once(sizes, 128, device);
+  const double warps = sizes.threads / 32.0;
+  t.warps = beside * warps;
+  // A warp's instructions, read off the code: scores, weights, u with phi and what is written, o.
+  const double instructions[] = {14.0 * steps + 40.0, 150.0, 7.0 * dv, 1.7 * dv};
+  constexpr double kLatency = 300.0;  // cycles of a step of a block by itself
+  double cycles = 0.0;
+  for (const double one : instructions) {
+    cycles += std::max(kLatency, one * warps * beside / kInstructions);
+  }
+  if (softmax) {
+    cycles += std::max(2.0 * kLatency, (14.0 * steps + 240.0) * warps * beside / kInstructions);
+  }
+  const double waves =
+      std::max(1.0, blocks / (static_cast<double>(device.multiprocessors) * beside));
+  constexpr double kCached = 4.0;  // blocks of an example read the same keys
+  const double seconds =
+      std::max({waves * key_tiles * cycles / kHertz, t.global_bytes / kCached / kMemoryBytes,
+                t.shared_bytes / (device.multiprocessors * kSharedBytes) / kHertz});
+  t.ms = 1e3 * (seconds + kLaunchSeconds);
+  return t;
+}
+
 }  // namespace
 
 GpuAttentionTime gpu_attention_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
                                     GpuAttentionPass pass, const GpuDevice& device) {
+  if (plan.kernel == GpuAttentionKernel::kLargeForward && pass == GpuAttentionPass::kForward) {
+    return large_time(layer, plan, device);
+  }
   return plan.kernel == GpuAttentionKernel::kSmall ? small_time(layer, plan, pass, device)
                                                    : general_time(layer, plan, pass, device);
 }

@@ -65,6 +65,32 @@ class Lanes {
   T mine_ = {};
 };
 
+/// A variable of each lane of each of a block's warps, kept from phase to phase.
+template <typename T, int warps>
+class WarpLanes {
+ public:
+  __device__ __forceinline__ Lanes<T>& operator[](const Warp&) { return mine_; }
+
+ private:
+  Lanes<T> mine_;
+};
+
+/// Eight numbers at once from global to shared memory, without waiting; both places are multiples
+/// of eight numbers of arrays that begin at multiples of 16 bytes. The thread's copies up to
+/// commit_copies() are a group; after wait_for_copies<n>() all but its last n groups have arrived.
+__device__ __forceinline__ void copy8(Bf16* to, std::int64_t i, const Bf16* from, std::int64_t j) {
+  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to + i));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(place), "l"(from + j)
+               : "memory");
+}
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;\n" ::: "memory");
+}
+template <int left>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(left) : "memory");
+}
+
 /// take(lane, give(lane ^ mask)) for every lane of a warp.
 template <typename Give, typename Take>
 __device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give& give,
@@ -145,5 +171,32 @@ HEADWAY_TENSOR_PRODUCT(multiply_tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32
 HEADWAY_TENSOR_PRODUCT(multiply_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
 
 #undef HEADWAY_TENSOR_PRODUCT
+
+/// a 16 x 8, b 8 x 8, of bf16 numbers.
+__device__ __forceinline__ void multiply_bf16_short(const Warp&, Lanes<Floats4>& c,
+                                                    const Lanes<Words2>& a,
+                                                    const Lanes<Words1>& b) {
+  const Words2& x = a[0];
+  Floats4& z = c[0];
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32"
+      " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};\n"
+      : "+f"(z.value[0]), "+f"(z.value[1]), "+f"(z.value[2]), "+f"(z.value[3])
+      : "r"(x.word[0]), "r"(x.word[1]), "r"(b[0].word[0]));
+}
+
+/// Four 8 x 8 matrices, turned: row r of matrix j is the eight numbers from place(8 j + r) on, a
+/// multiple of eight. Word j of lane 4 g + t: numbers g of rows 2 t and 2 t + 1 of matrix j.
+template <typename Place>
+__device__ __forceinline__ void load_turned(const Warp&, const Bf16* array, const Place& place,
+                                            Lanes<Words4>& out) {
+  const auto at = static_cast<unsigned>(
+      __cvta_generic_to_shared(array + place(static_cast<int>(threadIdx.x) % 32)));
+  Words4& x = out[0];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])
+               : "r"(at)
+               : "memory");
+}
 
 }  // namespace headway::training::gpu_kernels

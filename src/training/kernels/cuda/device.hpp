@@ -18,7 +18,7 @@
 #define HEADWAY_DEVICE inline
 #define HEADWAY_BOTH inline
 #define HEADWAY_UNROLL
-#include "training/kernels/cuda/emulator.hpp"
+#include "training/kernels/cuda/emulator_matrices.hpp"
 #endif
 
 namespace headway::training::HEADWAY_GPU {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -187,6 +189,51 @@ class Lanes {
   std::array<T, 32> all_ = {};
 };
 
+/// A variable of each lane of each of a block's warps, kept from phase to phase.
+template <typename T, int warps>
+class WarpLanes {
+ public:
+  Lanes<T>& operator[](const Warp& warp) { return all_[static_cast<std::size_t>(warp.index())]; }
+
+ private:
+  std::array<Lanes<T>, warps> all_;
+};
+
+/// Copies of each thread of a block that are under way, group by group.
+using Copies = std::deque<std::vector<std::function<void()>>>;
+inline std::map<int, Copies>& copies_of_threads() {
+  static thread_local std::map<int, Copies> all;
+  return all;
+}
+
+/// Eight numbers at once from global to shared memory, without waiting. They are written when the
+/// thread waits for them, and a read before that is noticed. Error{kInternal} unless both places
+/// are multiples of eight numbers. The thread's copies up to commit_copies() are a group; after
+/// wait_for_copies<n>() all but its last n groups have arrived.
+template <typename T>
+void copy8(Checked<T> to, std::int64_t i, Checked<const T> from, std::int64_t j) {
+  if ((to.offset + i) % 8 != 0) to.array->fail(to.offset + i, "is copied to off its grid");
+  if ((from.offset + j) % 8 != 0) from.array->fail(from.offset + j, "is copied off its grid");
+  Copies& groups = copies_of_threads()[course().thread];
+  if (groups.empty()) groups.emplace_back();
+  for (std::int64_t n = to.offset + i; n < to.offset + i + 8; ++n) {
+    to.array->note_write(n);
+    to.array->shadow[static_cast<std::size_t>(n)].written = false;  // it is on its way
+  }
+  groups.back().push_back([=] {
+    for (std::int64_t n = 0; n < 8; ++n) put_bits(to, i + n, get_bits(from, j + n));
+  });
+}
+inline void commit_copies() { copies_of_threads()[course().thread].emplace_back(); }
+template <int left>
+void wait_for_copies() {
+  Copies& groups = copies_of_threads()[course().thread];  // the last one is open
+  while (groups.size() > left + 1) {
+    for (const auto& copy : groups.front()) copy();
+    groups.pop_front();
+  }
+}
+
 /// take(lane, give(lane ^ mask)) for every lane of a warp.
 template <typename Give, typename Take>
 void exchange(const Warp& warp, int mask, const Give& give, const Take& take) {
@@ -288,76 +335,12 @@ void launch(const Grid& grid, const Kernel& kernel) {
   for (int y = 0; y < grid.y; ++y) {
     for (int x = 0; x < grid.x; ++x) {
       course().block = y * grid.x + x;
+      copies_of_threads().clear();
       Block block(grid.threads, x, y);
       SharedMemory shared(grid.shared_bytes);
       kernel(block, shared);
     }
   }
-}
-
-struct Words4 {
-  std::array<std::uint32_t, 4> word;
-};
-struct Words2 {
-  std::array<std::uint32_t, 2> word;
-};
-struct Floats4 {
-  std::array<float, 4> value;
-};
-
-/// Elements i to i + 3 in one access. Error{kInternal} unless i is a multiple of 4.
-inline Floats4 get4(Checked<const float> p, std::int64_t i) {
-  if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "reads four numbers off their grid");
-  return {get(p, i), get(p, i + 1), get(p, i + 2), get(p, i + 3)};
-}
-
-/// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
-/// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.
-template <int kInner, typename A, typename B>
-void multiply(Lanes<Floats4>& c, const A& a, const B& b) {
-  for (int lane = 0; lane < 32; ++lane) {
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane / 4 + 8 * (i / 2);
-      const int column = 2 * (lane % 4) + i % 2;
-      float sum = 0.0F;
-      for (int k = 0; k < kInner; ++k) sum += a(row, k) * b(k, column);
-      c[lane].value[static_cast<std::size_t>(i)] += sum;
-    }
-  }
-}
-
-/// mma.m16n8k8: word i of a is a(g + 8 (i % 2), t + 4 (i / 2)), word i of b is b(t + 4 i, g). The
-/// tensor core reads the upper 19 bits of a word.
-inline void multiply_tf32(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,
-                          const Lanes<Words2>& b) {
-  const auto number = [](std::uint32_t word) { return float_of(word & 0xFFFFE000U); };
-  multiply<8>(
-      c,
-      [&](int row, int k) {
-        const int word = row / 8 + 2 * (k / 4);
-        return number(a[row % 8 * 4 + k % 4].word[static_cast<std::size_t>(word)]);
-      },
-      [&](int k, int column) {
-        return number(b[column * 4 + k % 4].word[static_cast<std::size_t>(k / 4)]);
-      });
-}
-
-/// mma.m16n8k16 of bf16: word i of a holds a(g + 8 (i % 2), 2 t + 8 (i / 2)) in its low half and
-/// the next column in its high one; word i of b holds b(2 t + 8 i, g) and the next row.
-inline void multiply_bf16(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,
-                          const Lanes<Words2>& b) {
-  const auto half = [](std::uint32_t word, int k) {
-    return to_float(Bf16{static_cast<std::uint16_t>(k % 2 == 0 ? word : word >> 16U)});
-  };
-  multiply<16>(
-      c,
-      [&](int row, int k) {
-        const int word = row / 8 + 2 * (k / 8);
-        return half(a[row % 8 * 4 + k % 8 / 2].word[static_cast<std::size_t>(word)], k);
-      },
-      [&](int k, int column) {
-        return half(b[column * 4 + k % 8 / 2].word[static_cast<std::size_t>(k / 8)], k);
-      });
 }
 
 }  // namespace headway::training::emulated_kernels

@@ -4,7 +4,8 @@
 #include "training/kernels/cuda/launch.hpp"
 #include "training/kernels/cuda/tile_product.hpp"
 
-// The passes of small layers, compiled by themselves (attention_small.cu). For nvcc alone.
+// The passes by kernels made for a shape, compiled by themselves (attention_shapes.cu). For nvcc
+// alone.
 namespace headway::training::gpu_kernels {
 
 template <Arithmetic kind, typename T>
@@ -15,5 +16,8 @@ void small_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
 template <Arithmetic kind, typename T>
 void small_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
                     const AttentionArguments<T>& x, const GradientArguments<T>& gradients);
+
+void large_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                   const AttentionArguments<Bf16>& x);
 
 }  // namespace headway::training::gpu_kernels

@@ -1,8 +1,14 @@
-// The kernels for small layers, compiled to CUDA.
+// The attention kernels made for a shape, compiled to CUDA.
+#include "training/kernels/cuda/attention_large_launches.hpp"
+#include "training/kernels/cuda/attention_shapes.hpp"
 #include "training/kernels/cuda/attention_small_launches.hpp"
-#include "training/kernels/cuda/attention_small_passes.hpp"
 
 namespace headway::training::gpu_kernels {
+
+void large_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                   const AttentionArguments<Bf16>& x) {
+  launch_large_forward(device, plan, x);
+}
 
 template <Arithmetic kind, typename T>
 void small_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,

@@ -1,0 +1,385 @@
+#pragma once
+
+#include "training/kernels/cuda/attention_arguments.hpp"
+#include "training/kernels/cuda/tile_product.hpp"
+
+namespace headway::training::HEADWAY_GPU {
+
+/// Sizes of a block of the kernel for large layers: 16 queries by 16 keys at a time, of eight
+/// heads.
+struct LargeTile {
+  static constexpr int kSide = 16;
+  static constexpr int kHeads = 8;
+  static constexpr int kWarps = 8;
+  static constexpr int kMostSteps = 4;           // of 16 dims of queries and keys
+  static constexpr int kRowPadding = 8;          // numbers; rows then begin in different banks
+  static constexpr int kScoreStep = kHeads + 1;  // from pair to pair
+  static constexpr int kKeyPairs = 8;            // words for the pairs of a tile's keys
+};
+
+/// The forward pass of HYLA in bf16 on tensor cores, for large layers (block x: example, block y:
+/// tile of queries; u and o as in eq. 6). Each key tile takes four steps with a barrier after each:
+///   scores    a warp a head: [queries x d] [d x keys]
+///   weights   a thread a pair
+///   u         a warp two keys: for each key [queries x heads] [heads x dv], then phi(u) to shared
+///             memory, the numbers of both keys in one word
+///   o         a warp two queries: for each query [dv x keys] [keys x heads], sums in registers
+/// The next keys are copied from the end of the first step on, the next values from the end of the
+/// third, while the rest goes on. Queries stay in registers as operands. Softmax sweeps over the
+/// keys once before, for the log of its sum.
+template <int dims>
+class LargeForward : private LargeTile {
+ public:
+  template <typename Memory>
+  HEADWAY_DEVICE LargeForward(Block& block, Memory& memory,
+                              const AttentionArguments<Bf16>& arguments)
+      : block_(block),
+        x_(arguments),
+        key_row_(kHeads * arguments.query_dim + kRowPadding),
+        key_(memory.template take<Bf16>("key tile", kSide * key_row_)),
+        value_(memory.template take<Bf16>("value tile", kSide * kValueRow)),
+        score_(memory.template take<float>("scores", kSide * kSide * kScoreStep)),
+        by_heads_(memory.template take<Bf16>("weights by heads", kSide * kSide * kHeads)),
+        by_keys_(memory.template take<Bf16>("weights by keys", kSide * kHeads * 2 * kKeyPairs)),
+        made_(memory.template take<std::uint32_t>("phi(u)", kSide * kMadeQuery)),
+        largest_(memory.template take<float>("largest", kSide * kHeads)),
+        log_sum_(memory.template take<float>("log sum", kSide * kHeads)) {}
+
+  HEADWAY_DEVICE void run() {
+    example_ = block_.x();
+    first_query_ = block_.y() * kSide;
+    const int left = x_.queries - first_query_;
+    queries_ = left < kSide ? left : kSide;
+    end_ = x_.keys;
+    if (x_.options.causal) {
+      const int seen = first_query_ + queries_ + x_.keys - x_.queries;
+      if (seen < end_) end_ = seen;
+    }
+    WarpLanes<Queries, kWarps> queries;
+    WarpLanes<Output, kWarps> outputs;
+    block_.warps([&](const Warp& warp) { load_queries(warp, queries[warp]); });
+    if (softmax()) find_log_sums(queries);
+    block_.threads([&](int thread) {
+      copy_keys(thread, 0);
+      copy_values(thread, 0);
+      wait_for_copies<1>();
+    });
+    for (first_key_ = 0; first_key_ < end_; first_key_ += kSide) {
+      multiply_scores(queries);
+      block_.threads([&](int thread) {
+        copy_keys(thread, first_key_ + kSide);
+        for (int pair = thread; pair < kSide * kSide; pair += block_.size()) weigh(pair);
+        wait_for_copies<1>();  // the values of this tile
+      });
+      generate();
+      block_.warps([&](const Warp& warp) {
+        warp.lanes([&](int lane) { copy_values(32 * warp.index() + lane, first_key_ + kSide); });
+        add_outputs(warp, outputs[warp]);
+        warp.lanes([](int) { wait_for_copies<1>(); });  // the next keys
+      });
+    }
+    block_.warps([&](const Warp& warp) {
+      warp.lanes([](int) { wait_for_copies<0>(); });
+      store(warp, outputs[warp]);
+    });
+  }
+
+ private:
+  static constexpr int kValueRow = kHeads * dims + kRowPadding;
+  static constexpr int kMadeQuery = dims * kKeyPairs + 1;  // words from query to query
+  static constexpr int kTiles = dims / 16;                 // of o, 16 dims each
+  struct Queries {
+    Words4 word[kMostSteps];
+  };
+  struct Output {
+    Floats4 sum[2][kTiles];  // of two queries: dims by heads
+  };
+
+  HEADWAY_DEVICE bool softmax() const {
+    return x_.options.normalisation == Normalisation::kSoftmax;
+  }
+  static HEADWAY_DEVICE int at_pair(int query, int key) { return key * kSide + query; }
+
+  // --- what comes from memory
+  // ---------------------------------------------------------------------
+
+  // Of the warp's head, over sqrt(d), as operands; the last one again beyond the last.
+  HEADWAY_DEVICE void load_queries(const Warp& warp, Lanes<Queries>& queries) const {
+    const float scale = 1.0F / sqrtf(static_cast<float>(x_.query_dim));
+    warp.lanes([&](int lane) {
+      HEADWAY_UNROLL
+      for (int i = 0; i < 4 * kMostSteps; ++i) {
+        const int dim = i / 4 * 16 + 2 * (lane % 4) + 8 * (i / 2 % 2);
+        if (i / 4 * 16 >= x_.query_dim) continue;
+        const int row = lane / 4 + 8 * (i % 2);
+        const int query = first_query_ + (row < queries_ ? row : queries_ - 1);
+        const std::int64_t from = example_ * x_.query_steps.example + query * x_.query_steps.token +
+                                  warp.index() * x_.query_dim + dim;
+        queries[lane].word[i / 4].word[i % 4] =
+            bf16_pair(scale * get(x_.query, from), scale * get(x_.query, from + 1));
+      }
+    });
+  }
+  // The rows of a tile of keys as a group of copies; the last one again beyond the last key.
+  HEADWAY_DEVICE void copy_rows(int thread, Global<const Bf16> from, const TokenSteps& steps,
+                                int first, int length, Shared<Bf16> to) const {
+    const int eights = length / 8;
+    for (int i = thread; first < end_ && i < kSide * eights; i += block_.size()) {
+      const int row = i / eights;
+      const int column = i % eights * 8;
+      const int key = first + row < x_.keys ? first + row : x_.keys - 1;
+      copy8(to, row * (length + kRowPadding) + column, from,
+            example_ * steps.example + key * steps.token + column);
+    }
+    commit_copies();
+  }
+  HEADWAY_DEVICE void copy_keys(int thread, int first) const {
+    copy_rows(thread, x_.key, x_.key_steps, first, kHeads * x_.query_dim, key_);
+  }
+  HEADWAY_DEVICE void copy_values(int thread, int first) const {
+    copy_rows(thread, x_.value, x_.value_steps, first, kHeads * dims, value_);
+  }
+
+  // --- scores and weights ---------------------------------------------------------------------
+
+  HEADWAY_DEVICE void multiply_scores(WarpLanes<Queries, kWarps>& queries) {
+    block_.warps([&](const Warp& warp) {
+      const Lanes<Queries>& mine = queries[warp];
+      Lanes<Floats4> sum[2];
+      HEADWAY_UNROLL
+      for (int step = 0; step < kMostSteps; ++step) {
+        if (16 * step >= x_.query_dim) continue;
+        Lanes<Words4> a;
+        warp.lanes([&](int lane) { a[lane] = mine[lane].word[step]; });
+        HEADWAY_UNROLL
+        for (int n = 0; n < 2; ++n) {
+          Lanes<Words2> b;
+          warp.lanes([&](int lane) {
+            const int at = (8 * n + lane / 4) * key_row_ + warp.index() * x_.query_dim + 16 * step +
+                           2 * (lane % 4);
+            b[lane].word[0] = get_pair(key_, at);
+            b[lane].word[1] = get_pair(key_, at + 8);
+          });
+          multiply_bf16(warp, sum[n], a, b);
+        }
+      }
+      warp.lanes([&](int lane) {
+        HEADWAY_UNROLL
+        for (int i = 0; i < 8; ++i) {
+          const int query = lane / 4 + 8 * (i / 2 % 2);
+          const int key = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+          put(score_, at_pair(query, key) * kScoreStep + warp.index(),
+              sum[i / 4][lane].value[i % 4]);
+        }
+      });
+    });
+  }
+
+  HEADWAY_DEVICE bool visible(int query, int key) const {
+    if (query >= queries_ || first_key_ + key >= end_) return false;
+    const int k = first_key_ + key;
+    if (x_.options.causal && k > first_query_ + query + x_.keys - x_.queries) return false;
+    if (x_.key_mask == nullptr) return true;
+    return get_bits(x_.key_mask, static_cast<std::int64_t>(example_) * x_.keys + k) != 0;
+  }
+  // s of a visible pair (eq. 1).
+  HEADWAY_DEVICE float score(int head, int query, int key) const {
+    const float s = get(score_, at_pair(query, key) * kScoreStep + head);
+    if (x_.bias == nullptr) return s;
+    return s + get(x_.bias,
+                   (static_cast<std::int64_t>(head) * x_.queries + first_query_ + query) * x_.keys +
+                       first_key_ + key);
+  }
+
+  // The weights of a pair after dropout (eqs. 2 to 4).
+  HEADWAY_DEVICE void weigh(int pair) const {
+    const int query = pair % kSide;
+    const int key = pair / kSide;
+    float a[kHeads] = {};
+    if (visible(query, key)) {
+      float squares = 0.0F;
+      HEADWAY_UNROLL
+      for (int h = 0; h < kHeads; ++h) {
+        a[h] = score(h, query, key);
+        squares += a[h] * a[h];
+        if (softmax()) a[h] = expf(a[h] - get(log_sum_, h * kSide + query));
+      }
+      float factor = dropout_of(x_.dropout, first_query_ + query, first_key_ + key, x_.keys);
+      if (x_.options.normalisation == Normalisation::kRmsHead) {
+        factor *= 1.0F / sqrtf(squares / kHeads + static_cast<float>(kRmsHeadEpsilon));
+      }
+      HEADWAY_UNROLL
+      for (int h = 0; h < kHeads; ++h) a[h] *= factor;
+    }
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      put(by_heads_, pair * kHeads + h, a[h]);
+      put(by_keys_, 2 * word_of_pair(query * kHeads + h, key / 2) + key % 2, a[h]);
+    }
+  }
+  // The place of pair of keys `pair` of a row of eight words. Half of the rows are turned around,
+  // so that rows beside each other meet different banks.
+  static HEADWAY_DEVICE int word_of_pair(int row, int pair) {
+    return row * kKeyPairs + (pair ^ (row & 4));
+  }
+
+  // log_sum_ = log sum_k exp s, +infinity where a query sees no key.
+  HEADWAY_DEVICE void find_log_sums(WarpLanes<Queries, kWarps>& queries) {
+    fill(block_, largest_, kSide * kHeads, -INFINITY);
+    fill(block_, log_sum_, kSide * kHeads, 0.0F);  // sum_k exp(s - largest) so far
+    block_.threads([&](int thread) {
+      copy_keys(thread, 0);
+      wait_for_copies<0>();
+    });
+    for (first_key_ = 0; first_key_ < end_; first_key_ += kSide) {
+      multiply_scores(queries);
+      block_.threads([&](int thread) {
+        copy_keys(thread, first_key_ + kSide);
+        if (thread < kSide * kHeads) add_to_sum(thread / kSide, thread % kSide);
+        wait_for_copies<0>();
+      });
+    }
+    for_each(block_, kSide * kHeads, [&](int i) {
+      const float sum = get(log_sum_, i);
+      const float log_sum = sum == 0.0F ? INFINITY : get(largest_, i) + logf(sum);
+      put(log_sum_, i, log_sum);
+      if (i % kSide >= queries_) return;
+      put(x_.log_sum_exp,
+          (static_cast<std::int64_t>(example_) * kHeads + i / kSide) * x_.queries + first_query_ +
+              i % kSide,
+          log_sum);
+    });
+  }
+  HEADWAY_DEVICE void add_to_sum(int head, int query) {
+    const int at = head * kSide + query;
+    float largest = get(largest_, at);
+    float sum = get(log_sum_, at);
+    for (int key = 0; key < kSide; ++key) {
+      if (!visible(query, key)) continue;
+      const float s = score(head, query, key);
+      if (s > largest) {
+        sum *= expf(largest - s);
+        largest = s;
+      }
+      sum += expf(s - largest);
+    }
+    put(largest_, at, largest);
+    put(log_sum_, at, sum);
+  }
+
+  // --- the value network ----------------------------------------------------------------------
+
+  // phi(u) of the tile: a warp makes two keys.
+  HEADWAY_DEVICE void generate() {
+    block_.warps([&](const Warp& warp) {
+      const int key = 2 * warp.index();
+      Lanes<Words2> weights[2];
+      warp.lanes([&](int lane) {
+        HEADWAY_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          const int pair = at_pair(lane / 4 + 8 * (i % 2), key + i / 2);
+          weights[i / 2][lane].word[i % 2] = get_pair(by_heads_, pair * kHeads + 2 * (lane % 4));
+        }
+      });
+      for (int dim = 0; dim < dims; dim += 32) {
+        Lanes<Words4> rows[2];
+        HEADWAY_UNROLL
+        for (int i = 0; i < 2; ++i) {
+          load_turned(
+              warp, value_,
+              [&](int lane) {
+                return (key + i) * kValueRow + lane % 8 * dims + dim + 8 * (lane / 8);
+              },
+              rows[i]);
+        }
+        HEADWAY_UNROLL
+        for (int n = 0; n < 4; ++n) make(warp, dim + 8 * n, n, weights, rows);
+      }
+    });
+  }
+  // Of eight dims: u (eq. 6), phi, and both keys in one word.
+  HEADWAY_DEVICE void make(const Warp& warp, int dim, int n, const Lanes<Words2> (&weights)[2],
+                           const Lanes<Words4> (&rows)[2]) {
+    Lanes<Floats4> u[2];
+    HEADWAY_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      Lanes<Words1> b;
+      warp.lanes([&](int lane) { b[lane].word[0] = rows[i][lane].word[n]; });
+      multiply_bf16_short(warp, u[i], weights[i], b);
+    }
+    warp.lanes([&](int lane) {
+      HEADWAY_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        const int query = lane / 4 + 8 * (i / 2);
+        const int e = dim + 2 * (lane % 4) + i % 2;
+        const float first = apply(x_.options.nonlinearity, u[0][lane].value[i]).value;
+        const float second = apply(x_.options.nonlinearity, u[1][lane].value[i]).value;
+        put_bits(made_, query * kMadeQuery + word_of_pair(e, warp.index()),
+                 bf16_pair(first, second));
+      }
+    });
+  }
+
+  // o[q, h] += sum_k b phi(u): a warp's two queries.
+  HEADWAY_DEVICE void add_outputs(const Warp& warp, Lanes<Output>& outputs) {
+    HEADWAY_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int query = 2 * warp.index() + i;
+      Lanes<Words2> b;
+      warp.lanes([&](int lane) {
+        const int row = query * kHeads + lane / 4;
+        b[lane].word[0] = get_pair(by_keys_, 2 * word_of_pair(row, lane % 4));
+        b[lane].word[1] = get_pair(by_keys_, 2 * word_of_pair(row, lane % 4 + 4));
+      });
+      HEADWAY_UNROLL
+      for (int m = 0; m < kTiles; ++m) {
+        Lanes<Words4> a;
+        Lanes<Floats4> sum;
+        warp.lanes([&](int lane) {
+          HEADWAY_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            const int e = 16 * m + lane / 4 + 8 * (j % 2);
+            a[lane].word[j] =
+                get_bits(made_, query * kMadeQuery + word_of_pair(e, lane % 4 + 4 * (j / 2)));
+          }
+          sum[lane] = outputs[lane].sum[i][m];
+        });
+        multiply_bf16(warp, sum, a, b);
+        warp.lanes([&](int lane) { outputs[lane].sum[i][m] = sum[lane]; });
+      }
+    }
+  }
+
+  HEADWAY_DEVICE void store(const Warp& warp, const Lanes<Output>& outputs) {
+    warp.lanes([&](int lane) {
+      HEADWAY_UNROLL
+      for (int i = 0; i < 2 * kTiles * 4; ++i) {
+        const int query = 2 * warp.index() + i / (4 * kTiles);
+        const int e = 16 * (i / 4 % kTiles) + lane / 4 + 8 * (i / 2 % 2);
+        const int head = 2 * (lane % 4) + i % 2;
+        if (query >= queries_) continue;
+        const std::int64_t token =
+            static_cast<std::int64_t>(example_) * x_.queries + first_query_ + query;
+        put(x_.output, (token * kHeads + head) * dims + e,
+            outputs[lane].sum[i / (4 * kTiles)][i / 4 % kTiles].value[i % 4]);
+      }
+    });
+  }
+
+  Block& block_;
+  const AttentionArguments<Bf16>& x_;
+  const int key_row_;                 // numbers from key to key
+  const Shared<Bf16> key_;            // [key][head][d]
+  const Shared<Bf16> value_;          // [key][head][dv]
+  const Shared<float> score_;         // [key][query][head]
+  const Shared<Bf16> by_heads_;       // weights, [key][query][head]
+  const Shared<Bf16> by_keys_;        // the same, [query][head][key]
+  const Shared<std::uint32_t> made_;  // phi(u), [query][dim][pair of keys]
+  const Shared<float> largest_;       // [head][query]: of the scores so far
+  const Shared<float> log_sum_;       // [head][query]
+  int example_ = 0;
+  int first_query_ = 0, queries_ = 0;
+  int first_key_ = 0, end_ = 0;  // of the tile; keys before the end of those that are seen
+};
+
+}  // namespace headway::training::HEADWAY_GPU

@@ -1,0 +1,109 @@
+#pragma once
+
+#include "training/kernels/cuda/emulator.hpp"
+
+// What a warp does with several numbers at once, on the CPU: wide reads and tensor cores.
+namespace headway::training::emulated_kernels {
+
+struct Words4 {
+  std::array<std::uint32_t, 4> word;
+};
+struct Words2 {
+  std::array<std::uint32_t, 2> word;
+};
+struct Words1 {
+  std::array<std::uint32_t, 1> word;
+};
+struct Floats4 {
+  std::array<float, 4> value;
+};
+
+/// Elements i to i + 3 in one access. Error{kInternal} unless i is a multiple of 4.
+inline Floats4 get4(Checked<const float> p, std::int64_t i) {
+  if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "reads four numbers off their grid");
+  return {get(p, i), get(p, i + 1), get(p, i + 2), get(p, i + 3)};
+}
+
+/// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
+/// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.
+template <int kInner, typename A, typename B>
+void multiply(Lanes<Floats4>& c, const A& a, const B& b) {
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int i = 0; i < 4; ++i) {
+      const int row = lane / 4 + 8 * (i / 2);
+      const int column = 2 * (lane % 4) + i % 2;
+      float sum = 0.0F;
+      for (int k = 0; k < kInner; ++k) sum += a(row, k) * b(k, column);
+      c[lane].value[static_cast<std::size_t>(i)] += sum;
+    }
+  }
+}
+
+/// mma.m16n8k8: word i of a is a(g + 8 (i % 2), t + 4 (i / 2)), word i of b is b(t + 4 i, g). The
+/// tensor core reads the upper 19 bits of a word.
+inline void multiply_tf32(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,
+                          const Lanes<Words2>& b) {
+  const auto number = [](std::uint32_t word) { return float_of(word & 0xFFFFE000U); };
+  multiply<8>(
+      c,
+      [&](int row, int k) {
+        const int word = row / 8 + 2 * (k / 4);
+        return number(a[row % 8 * 4 + k % 4].word[static_cast<std::size_t>(word)]);
+      },
+      [&](int k, int column) {
+        return number(b[column * 4 + k % 4].word[static_cast<std::size_t>(k / 4)]);
+      });
+}
+
+/// mma.m16n8k16 of bf16: word i of a holds a(g + 8 (i % 2), 2 t + 8 (i / 2)) in its low half and
+/// the next column in its high one; word i of b holds b(2 t + 8 i, g) and the next row.
+inline void multiply_bf16(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a,
+                          const Lanes<Words2>& b) {
+  const auto half = [](std::uint32_t word, int k) {
+    return to_float(Bf16{static_cast<std::uint16_t>(k % 2 == 0 ? word : word >> 16U)});
+  };
+  multiply<16>(
+      c,
+      [&](int row, int k) {
+        const int word = row / 8 + 2 * (k / 8);
+        return half(a[row % 8 * 4 + k % 8 / 2].word[static_cast<std::size_t>(word)], k);
+      },
+      [&](int k, int column) {
+        return half(b[column * 4 + k % 8 / 2].word[static_cast<std::size_t>(k / 8)], k);
+      });
+}
+
+/// mma.m16n8k8 of bf16: word i of a holds a(g + 8 i, 2 t) in its low half and the next column in
+/// its high one; the word of b holds b(2 t, g) and the next row.
+inline void multiply_bf16_short(const Warp&, Lanes<Floats4>& c, const Lanes<Words2>& a,
+                                const Lanes<Words1>& b) {
+  const auto half = [](std::uint32_t word, int k) {
+    return to_float(Bf16{static_cast<std::uint16_t>(k % 2 == 0 ? word : word >> 16U)});
+  };
+  multiply<8>(
+      c,
+      [&](int row, int k) {
+        return half(a[row % 8 * 4 + k / 2].word[static_cast<std::size_t>(row / 8)], k);
+      },
+      [&](int k, int column) { return half(b[column * 4 + k / 2].word[0], k); });
+}
+
+/// Four 8 x 8 matrices, turned: row r of matrix j is the eight numbers from place(8 j + r) on, a
+/// multiple of eight. Word j of lane 4 g + t: numbers g of rows 2 t and 2 t + 1 of matrix j.
+template <typename T, typename Place>
+void load_turned(const Warp& warp, Checked<T> array, const Place& place, Lanes<Words4>& out) {
+  warp.lanes([&](int lane) {
+    for (int j = 0; j < 4; ++j) {
+      const auto number = [&](int row) {
+        const std::int64_t at = place(8 * j + row);
+        if ((array.offset + at) % 8 != 0)
+          array.array->fail(array.offset + at, "is a row off its grid");
+        return static_cast<std::uint32_t>(get_bits(array, at + lane / 4).bits);
+      };
+      out[lane].word[static_cast<std::size_t>(j)] =
+          number(2 * (lane % 4)) | number(2 * (lane % 4) + 1) << 16U;
+    }
+  });
+}
+
+}  // namespace headway::training::emulated_kernels
