@@ -15,8 +15,9 @@ MOST_REGISTERS = 128
 # How many of each there are for each target: a kernel for each arithmetic, or one.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
 KERNELS |= {f"{name}Kernel": 1 for name in (
-    "Norm", "NormGradient", "Loss", "ColumnSums", "Gelu", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
-    "SomeTokensGradient", "Blocks", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update")}
+    "Norm", "NormGradient", "Loss", "ColumnSums", "ProductEnd", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
+    "SomeTokensGradient", "Blocks", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update",
+    "Gates", "ExpertShares", "ExpertWeights", "ScaledExperts", "ScaledExpertsGradient", "GatesGradient")}
 ARITHMETIC = {"0": "float32", "1": "tf32", "2": "bf16"}
 
 

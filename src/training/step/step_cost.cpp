@@ -15,8 +15,8 @@ struct Cost {
   StepCost operator()(const StepProduct& p) const {
     const Index out = p.rows * p.columns;
     Index passed = p.batch * (p.rows * p.inner + p.inner * p.columns + out);
-    if (p.added.data != nullptr) passed += p.batch * out;
-    if (p.kept != nullptr) passed += out;
+    if (!(p.added.data == nullptr)) passed += p.batch * out;
+    if (!(p.kept == nullptr)) passed += out;
     StepCost cost = floats(passed);
     cost.flops = 2.0 * number(p.batch) * number(out) * number(p.inner);
     return cost;
@@ -33,6 +33,22 @@ struct Cost {
   }
   StepCost operator()(const StepSwiglu& s) const { return floats(3 * s.rows * s.dim); }
   StepCost operator()(const StepSwigluGradient& s) const { return floats(5 * s.rows * s.dim); }
+  StepCost operator()(const StepGates& g) const {
+    return floats((g.chosen == nullptr ? 2 : 4) * g.rows * g.experts);
+  }
+  StepCost operator()(const StepExpertShares& s) const { return floats(s.rows * s.experts); }
+  StepCost operator()(const StepExpertWeights& w) const {
+    return floats(2 * static_cast<Index>(w.layers.size()) * w.experts * w.dim * w.hidden);
+  }
+  StepCost operator()(const StepScaledExperts& s) const {
+    return floats(s.rows * s.experts * (2 * s.hidden + 1));
+  }
+  StepCost operator()(const StepScaledExpertsGradient& s) const {
+    return floats(s.rows * s.experts * (3 * s.hidden + 3));
+  }
+  StepCost operator()(const StepGatesGradient& g) const {
+    return floats((g.likely == nullptr ? 3 : 4) * g.rows * g.experts);
+  }
   StepCost operator()(const StepLookUp& l) const { return floats(2 * l.rows * l.dim); }
   StepCost operator()(const StepLookUpGradient& l) const {
     return floats((l.rows + l.entries) * l.dim + l.rows * l.entries);
@@ -87,7 +103,7 @@ struct Cost {
   }
   StepCost operator()(const StepLoss& l) const { return floats(2 * l.rows * l.outputs + l.rows); }
   StepCost operator()(const StepSums& s) const {
-    return floats(s.copies_size + s.losses_count + s.blocks * StepSums::kNumbersOfBlock);
+    return floats(s.copies_size / s.runs + s.losses_count + s.blocks * StepSums::kNumbersOfBlock);
   }
   StepCost operator()(const StepUpdate& u) const {
     return floats(7 * u.blocks * StepSums::kNumbersOfBlock);
@@ -96,6 +112,17 @@ struct Cost {
 
 }  // namespace
 
-StepCost cost_of(const StepOperation& operation) { return std::visit(Cost{}, operation); }
+StepCost cost_of(const StepOperation& operation) {
+  return std::visit(
+      [](const auto& one) {
+        StepCost cost = Cost{}(one);
+        if constexpr (requires { one.runs; }) {  // else it is of all runs
+          cost.flops *= number(one.runs);
+          cost.bytes *= number(one.runs);
+        }
+        return cost;
+      },
+      operation);
+}
 
 }  // namespace headway::training::detail

@@ -13,9 +13,11 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "training/kernels/cpu/row_kernels.hpp"
+#include "training/step/stack_meeting.hpp"
 #include "training/torch/bfloat16_products.hpp"
 #include "training/torch/cuda_stream.hpp"
 #include "training/torch/device_attention.hpp"
+#include "training/torch/device_stack.hpp"
 #include "training/torch/device_step.hpp"
 #include "training/torch/host_update.hpp"
 #include "training/torch/matrix_product.hpp"
@@ -50,28 +52,29 @@ struct PlacedBatch {
   Tensor targets, classes;
 };
 
+// Where a run of a stack has its arrays and meets the others.
+struct StackPlace {
+  std::shared_ptr<DeviceStack> stack;
+  std::shared_ptr<StackMeeting> meeting;
+  Index run = 0;
+};
+
 class TorchEngine final : public TransformerEngine {
  public:
-  explicit TorchEngine(const EngineSetup& setup)
+  explicit TorchEngine(const EngineSetup& setup, std::optional<StackPlace> place = std::nullopt)
       : setup_(setup),
+        place_(std::move(place)),
         library_threads_(setup.eager ? setup.threads : 1),
         memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU,
                 setup.gpu_kernels != nullptr || setup.make_step_device != nullptr),
-        stream_(memory_.device()),
-        // The host picks the tokens of each expert, so a mixture cannot be recorded.
-        work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture) {
-    const OwnStream::Scope scope(stream_);
-    Index count = 0;
-    for (const ParameterShape& shape : setup.shapes) {
-      offsets_.push_back(count);
-      count += shape.count();
-    }
+        stream_(place_ ? place_->stack->stream() : std::make_shared<OwnStream>(memory_.device())),
+        // Of LibTorch's operations the host picks the tokens of each expert: not to be recorded.
+        work_(memory_.device(),
+              setup.model.feed_forward != FeedForward::kMixture ||
+                  (step_device_of(setup) != nullptr && setup.precision != Precision::kBfloat16)) {
+    const OwnStream::Scope scope(*stream_);
     const MakeStepDevice make = step_device_of(setup);
-    if (make != nullptr) offsets_ = step_offsets(setup.shapes);
-    const auto on_device = at::TensorOptions().dtype(at::kFloat).device(memory_.device());
-    for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
-      *array = at::zeros({count}, on_device);
-    }
+    take_arrays(make != nullptr);
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       const ParameterShape& shape = setup.shapes[i];
       const Index first = offsets_[i];
@@ -82,11 +85,17 @@ class TorchEngine final : public TransformerEngine {
     }
     model_ = make_network_model(setup, parameters_);
     if (setup.device == Device::kCpu && !setup.eager) return;
+    if (place_) return;  // the stack makes the steps
     loss_ = at::zeros({}, at::dtype(at::kDouble).device(memory_.device()));
     const UpdatedArrays arrays = {values_, gradients_, first_, second_, loss_};
     update_.emplace(setup, offsets_, arrays);
     step_.emplace(setup_, arrays, make);
   }
+  ~TorchEngine() override {
+    if (place_) place_->meeting->leave(place_->run);
+  }
+  TorchEngine(const TorchEngine&) = delete;
+  TorchEngine& operator=(const TorchEngine&) = delete;
 
   void read(EngineArray array, std::span<float> out) const override {
     here(1, [&] {
@@ -149,10 +158,12 @@ class TorchEngine final : public TransformerEngine {
   template <typename Work>
   auto here(int threads, const Work& work) const -> decltype(work()) {
     return guarded(threads, [&] {
-      const OwnStream::Scope scope(stream_);
+      const OwnStream::Scope scope(*stream_);
       return work();
     });
   }
+  void take_arrays(bool of_step);
+  void step_in_stack(const StepPieces& data, const AdamWStep& step);
   // Nothing that is placed is read back, so nothing waits. True if the memory has moved since the
   // last call.
   bool place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
@@ -176,9 +187,10 @@ class TorchEngine final : public TransformerEngine {
   void update_on_cpu(const AdamWStep& step);
 
   EngineSetup setup_;
+  std::optional<StackPlace> place_;
   int library_threads_;
   DeviceMemory memory_;
-  OwnStream stream_;
+  std::shared_ptr<OwnStream> stream_;
   RepeatedWork work_;
   Tensor values_, gradients_, first_, second_;  // all parameters
   std::vector<Index> offsets_;                  // of each of setup_.shapes in them
@@ -195,6 +207,27 @@ class TorchEngine final : public TransformerEngine {
   double loss_on_cpu_ = 0.0;
   std::vector<StepNumbers> steps_;
 };
+
+void TorchEngine::take_arrays(bool of_step) {
+  Index count = 0;
+  for (const ParameterShape& shape : setup_.shapes) {
+    offsets_.push_back(count);
+    count += shape.count();
+  }
+  if (of_step) offsets_ = step_offsets(setup_.shapes);
+  if (place_) {
+    const UpdatedArrays mine = place_->stack->arrays(place_->run);
+    values_ = mine.values;
+    gradients_ = mine.gradients;
+    first_ = mine.first;
+    second_ = mine.second;
+    return;
+  }
+  const auto on_device = at::TensorOptions().dtype(at::kFloat).device(memory_.device());
+  for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
+    *array = at::zeros({count}, on_device);
+  }
+}
 
 bool TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const {
   placed->input.scored = scored;
@@ -261,7 +294,20 @@ void TorchEngine::add_all_gradients() {
   }
 }
 
+// Whoever comes last launches the step of all, perhaps after this run has gone.
+void TorchEngine::step_in_stack(const StepPieces& data, const AdamWStep& step) {
+  const StackPlace& mine = *place_;
+  here(1, [&] { mine.stack->prepare(mine.run, data, step); });
+  mine.meeting->arrive(mine.run, [stack = mine.stack](const std::vector<bool>& ready) {
+    guarded(1, [&] {
+      const OwnStream::Scope scope(*stack->stream());
+      stack->launch(ready);
+    });
+  });
+}
+
 void TorchEngine::step(const StepPieces& data, const AdamWStep& step) {
+  if (place_) return step_in_stack(data, step);
   here(library_threads_, [&] {
     const bool moved = place(data);
     if (hand_written(moved, step)) {
@@ -302,6 +348,7 @@ void TorchEngine::update(double loss, const AdamWStep& step) {
 
 std::vector<StepNumbers> TorchEngine::read_steps() {
   return here(1, [&] {
+    if (place_) return place_->stack->read(place_->run);
     if (step_ && step_->steps() > 0) return step_->read();
     return update_ ? update_->read() : std::exchange(steps_, {});
   });
@@ -355,6 +402,34 @@ std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
   });
 }
 
+class TorchStack final : public EngineStack {
+ public:
+  TorchStack(const EngineSetup& setup, const StackShape& shape, MakeStepDevice make)
+      : setup_(setup),
+        meeting_(shape.meeting),
+        stack_(std::make_shared<DeviceStack>(setup, shape, make)) {}
+  std::unique_ptr<TransformerEngine> engine(Index place) override {
+    return guarded(1, [&] {
+      return std::make_unique<TorchEngine>(setup_, StackPlace{stack_, meeting_, place});
+    });
+  }
+
+ private:
+  EngineSetup setup_;
+  std::shared_ptr<StackMeeting> meeting_;
+  std::shared_ptr<DeviceStack> stack_;
+};
+
+std::unique_ptr<EngineStack> make_stack(const EngineSetup& setup, const StackShape& shape) {
+  const MakeStepDevice make = step_device_of(setup);
+  if (make == nullptr) return nullptr;
+  return guarded(1, [&]() -> std::unique_ptr<EngineStack> {
+    const GpuDevice sizes = make(nullptr)->sizes();
+    if (!FusedStep::obstacle(setup, shape.batch, sizes).empty()) return nullptr;
+    return std::make_unique<TorchStack>(setup, shape, make);
+  });
+}
+
 bool cuda_found() { return at::hasCUDA() && torch::cuda::is_available(); }
 
 std::string describe() {
@@ -382,6 +457,7 @@ std::string describe() {
 extern "C" __attribute__((visibility("default"))) const headway::training::detail::TorchLibrary*
 headway_torch_library(int interface) {
   using namespace headway::training::detail;  // NOLINT
-  static const TorchLibrary library = {make_engine, cuda_found, describe, matrix_product};
+  static const TorchLibrary library = {make_engine, make_stack, hand_written_steps,
+                                       cuda_found,  describe,   matrix_product};
   return interface == kTorchInterface ? &library : nullptr;
 }
