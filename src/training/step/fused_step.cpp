@@ -18,7 +18,7 @@ std::vector<Index> step_offsets(const std::vector<ParameterShape>& shapes) {
     end += shapes[i].count();
   };
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (!shapes[i].name.ends_with("query.weight")) {
+    if (!shapes[i].name.ends_with("query.weight") || !shapes[i + 1].name.ends_with("query.bias")) {
       put(i);
       continue;
     }
@@ -101,10 +101,15 @@ std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
 std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& batch,
                                 const GpuDevice& device) {
   const TransformerOptions& n = setup.model;
-  if (n.network != NetworkKind::kTransformer) return "the network is linear-value";
   if (n.encoder_layers > 0 && batch.masked) return "the network has an encoder, and tokens hide";
   if (setup.precision == Precision::kBfloat16) return "the precision is bf16";
   constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
+  if (n.network == NetworkKind::kLinearValue) {
+    // All layers' values and the last two matrices are copied in one launch.
+    if (n.layers + 2 > kMostLayers)
+      return fmt::format("there are more than {} layers", kMostLayers - 2);
+    return batch.masked ? "tokens hide" : "";
+  }
   const std::vector<AttentionPart> parts = attention_parts(setup);
   if (static_cast<Index>(parts.size()) > kMostLayers) {
     return fmt::format("there are more than {} layers of attention", kMostLayers);

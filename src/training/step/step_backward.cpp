@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "headway/error.hpp"
 #include "training/step/step_builder.hpp"
@@ -187,7 +188,7 @@ void StepBuilder::positions_gradient() {
     const Index count = model_.heads * part.queries * part.keys;
     Floats d_scores = floats(part.prefix + "gradient of scores", count);
     copies.parts.push_back(
-        {a.attention.plan.backward.groups / batch_.runs, count, a.score_copies, d_scores});
+        {a.attention.plan.backward.groups / batch_.runs, count, 1.0, a.score_copies, d_scores});
     g.layers.push_back({part.queries, part.keys, part.first_query - part.first_key, d_scores,
                         sum(part.prefix + "positions", 1, tables.buckets * tables.heads)});
   }
@@ -221,8 +222,9 @@ void StepBuilder::finish(const AdamWStep& constants) {
     end += s.count;
     for (Index from = 0; from < s.count; from += StepSums::kNumbersOfBlock) {
       const Index count = std::min(StepSums::kNumbersOfBlock, s.count - from);
-      for (const Index number : {s.first_copy + from, s.count_of_copies, s.step, s.first + from,
-                                 count, Index{s.decayed ? 1 : 0}}) {
+      for (const Index number :
+           {s.first_copy + from, s.count_of_copies, s.step, s.first + from, count,
+            Index{s.decayed ? 1 : 0}, Index{std::bit_cast<std::int32_t>(s.rate)}}) {
         table.push_back(number);
       }
     }

@@ -137,8 +137,9 @@ Floats StepBuilder::norm_gradient(const std::string& name, Index rows, ConstFloa
 }
 
 Floats StepBuilder::sum(const std::string& name, Index count_of_copies, Index count) {
-  sums_.push_back({copies_used_, count_of_copies, count, count, offsets_.at(name),
-                   shapes_.at(name)->decayed()});
+  const ParameterShape& shape = *shapes_.at(name);
+  sums_.push_back({copies_used_, count_of_copies, count, count, offsets_.at(name), shape.decayed(),
+                   static_cast<float>(shape.rate)});
   return copies_of(count_of_copies, count);
 }
 
@@ -149,8 +150,12 @@ Floats StepBuilder::copies_of(Index count_of_copies, Index count) {
 }
 
 std::vector<StepLaunch> StepBuilder::build(const AdamWStep& constants) {
-  forward();
-  backward();
+  if (model_.network == NetworkKind::kLinearValue) {
+    paths();
+  } else {
+    forward();
+    backward();
+  }
   finish(constants);
   return std::move(launches_);
 }

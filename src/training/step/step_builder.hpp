@@ -95,6 +95,15 @@ class StepBuilder {
   void embedding_gradient(ConstFloats dx);
   void finish(const AdamWStep& constants);
 
+  // --- a linear-value network (step_paths.cpp) ---
+  void paths();
+  struct Paths;
+  void path_features(Paths* p);
+  void path_weights(Paths* p);
+  void path_outputs(Paths* p);
+  void path_weights_gradient(const Paths& p);
+  void path_features_gradient(const Paths& p);
+
   // --- tools ---
   struct Linear {
     Index rows = 0, in = 0, out = 0;

@@ -37,9 +37,34 @@ struct Cost {
     return floats((g.chosen == nullptr ? 2 : 4) * g.rows * g.experts);
   }
   StepCost operator()(const StepExpertShares& s) const { return floats(s.rows * s.experts); }
-  StepCost operator()(const StepExpertWeights& w) const {
-    return floats(2 * static_cast<Index>(w.layers.size()) * w.experts * w.dim * w.hidden);
+  StepCost operator()(const StepSwap& s) const {
+    return floats(2 * static_cast<Index>(s.parts.size()) * s.first * s.second * s.inner);
   }
+  StepCost operator()(const StepScaledCopies& s) const {
+    Index count = 0;
+    for (const auto& part : s.parts) count += (part.copies + 1) * part.count;
+    return floats(count);
+  }
+  template <typename Attention>
+  static StepCost path_attention(const Attention& a, double passes) {
+    const Index heads = a.layers * a.examples * a.heads;
+    StepCost cost = floats(heads * a.tokens * (a.tokens + 2 * a.dim));
+    cost.bytes *= passes;
+    cost.flops = 2.0 * passes * number(heads * a.tokens * a.tokens) * number(a.dim);
+    return cost;
+  }
+  StepCost operator()(const StepPathAttention& a) const { return path_attention(a, 1.0); }
+  StepCost operator()(const StepPathAttentionGradient& a) const { return path_attention(a, 2.0); }
+  template <typename Rows>
+  static StepCost path_rows(const Rows& r, double passes) {
+    const Index heads = r.examples * r.heads;
+    StepCost cost = floats(heads * r.tokens * (r.tokens + r.rows) + r.examples * r.rows * r.tokens);
+    cost.bytes *= passes;
+    cost.flops = 2.0 * passes * number(heads * r.rows) * number(r.tokens * r.tokens);
+    return cost;
+  }
+  StepCost operator()(const StepPathRows& r) const { return path_rows(r, 1.0); }
+  StepCost operator()(const StepPathRowsGradient& r) const { return path_rows(r, 2.0); }
   StepCost operator()(const StepScaledExperts& s) const {
     return floats(s.rows * s.experts * (2 * s.hidden + 1));
   }

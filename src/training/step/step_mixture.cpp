@@ -7,13 +7,13 @@ namespace headway::training::detail {
 
 void StepBuilder::expert_weights() {
   if (model_.feed_forward != FeedForward::kMixture) return;
-  StepExpertWeights w = {model_.experts, dim_, model_.mlp_dim, {}};
+  StepSwap w = {model_.experts, dim_, model_.mlp_dim, {}};
   for (const Attention& a : attentions_) {
     if (a.part.crosses) continue;
     const std::string& prefix = a.part.prefix;
-    const Floats to = floats(prefix + "weights of experts", w.experts * w.dim * w.hidden);
+    const Floats to = floats(prefix + "weights of experts", w.first * w.second * w.inner);
     expert_weights_[prefix] = to;
-    w.layers.push_back({value(prefix + "down.weight"), to});
+    w.parts.push_back({value(prefix + "down.weight"), to});
   }
   launch("weights of experts", w);
 }

@@ -138,16 +138,6 @@ struct StepExpertShares {
   OfRuns<float> shares;        ///< [E]
   Index runs = 1;
 };
-/// Of several layers: the experts' matrices side by side, to[d, e, m] = from[e, d, m].
-struct StepExpertWeights {
-  struct Layer {
-    OfRuns<const float> from;
-    OfRuns<float> to;
-  };
-  Index experts = 0, dim = 0, hidden = 0;
-  std::vector<Layer> layers;  ///< at most StepPositions::kMostLayers
-  Index runs = 1;
-};
 /// scaled[r, e, m] = gates[r, e] active[r, e, m].
 struct StepScaledExperts {
   Index rows = 0, experts = 0, hidden = 0;
@@ -174,6 +164,62 @@ struct StepGatesGradient {
   OfRuns<const float> likely;          ///< [rows, E]; null without balance
   OfRuns<const float> shares;          ///< [E]
   OfRuns<float> d_logits;              ///< [rows, E]
+  Index runs = 1;
+};
+
+/// Of several arrays: to[b, a, i] = from[a, b, i].
+struct StepSwap {
+  struct Part {
+    OfRuns<const float> from;
+    OfRuns<float> to;
+  };
+  Index first = 0, second = 0, inner = 0;  ///< of `from`
+  std::vector<Part> parts;                 ///< at most StepPositions::kMostLayers
+  Index runs = 1;
+};
+/// Of several arrays: to[c, i] = factor from[i], of each copy c.
+struct StepScaledCopies {
+  struct Part {
+    Index count = 0, copies = 1;
+    double factor = 1.0;
+    OfRuns<const float> from;
+    OfRuns<float> to;
+  };
+  std::vector<Part> parts;  ///< at most StepPositions::kMostLayers
+  Index runs = 1;
+};
+
+// Linear-value networks (training/contributions/head_paths.hpp). Of a path only the averages over
+// tokens that its heads take pass from layer to layer, a row of S numbers.
+
+/// Omega of every layer and head: softmax over keys of (query . key) / sqrt(dim).
+struct StepPathAttention {
+  Index layers = 0, examples = 0, tokens = 0, heads = 0, dim = 0;
+  OfRuns<const float> projected;  ///< [L, B, S, 2, H, G]: queries and keys
+  OfRuns<float> omega;            ///< [L, B, H, S, S]
+  Index runs = 1;
+};
+struct StepPathAttentionGradient {
+  Index layers = 0, examples = 0, tokens = 0, heads = 0, dim = 0;
+  OfRuns<const float> projected, omega;
+  OfRuns<float> d_omega;      ///< of omega; becomes that of the logits
+  OfRuns<float> d_projected;  ///< as projected
+  Index runs = 1;
+};
+/// out[b, h, g, k] = sum over q of above[b, g, q] omega[b, h, q, k].
+struct StepPathRows {
+  Index examples = 0, tokens = 0, heads = 0, rows = 0;  ///< rows above
+  OfRuns<const float> above;  ///< [B, rows, S]; null: one row, 1 / S everywhere
+  OfRuns<const float> omega;  ///< [B, H, S, S]
+  OfRuns<float> out;          ///< [B, H, rows, S]
+  Index runs = 1;
+};
+struct StepPathRowsGradient {
+  Index examples = 0, tokens = 0, heads = 0, rows = 0;
+  OfRuns<const float> above, omega;
+  OfRuns<const float> d_out;
+  OfRuns<float> d_omega;
+  OfRuns<float> d_above;  ///< null where `above` is
   Index runs = 1;
 };
 
@@ -251,10 +297,11 @@ struct StepPositions {
   static constexpr std::size_t kMostLayers = 40;
   Index runs = 1;
 };
-/// out[i] = sum over c of copies[c, i], of several arrays.
+/// out[i] = factor times the sum over c of copies[c, i], of several arrays.
 struct StepCopySums {
   struct Part {
     Index copies = 1, count = 0;
+    double factor = 1.0;
     OfRuns<const float> from;  ///< [copies, count]
     OfRuns<float> out;
   };
@@ -318,6 +365,7 @@ struct StepSum {
   Index count = 0;
   Index first = 0;  ///< in the vector of all parameters of a run
   bool decayed = false;
+  float rate = 1.0F;  ///< times the learning rate
 };
 /// Gradients of all parameters, partial sums of their squares, and the mean loss.
 struct StepSums {
@@ -332,8 +380,8 @@ struct StepSums {
   OfRuns<const float> losses;
   OfRuns<double> loss;  ///< of one number
   static constexpr Index kNumbersOfBlock = 1024;
-  static constexpr Index kColumns =
-      6;  ///< first copy, copies, step, first parameter, count, decayed
+  /// First copy, copies, step, first parameter, count, decayed, the bits of the rate.
+  static constexpr Index kColumns = 7;
   Index runs = 1;
 };
 
@@ -358,7 +406,8 @@ struct StepUpdate {
 
 using StepOperation =
     std::variant<StepProduct, StepNorm, StepNormGradient, StepColumnSums, StepSwiglu,
-                 StepSwigluGradient, StepGates, StepExpertShares, StepExpertWeights,
+                 StepSwigluGradient, StepGates, StepExpertShares, StepSwap, StepScaledCopies,
+                 StepPathAttention, StepPathAttentionGradient, StepPathRows, StepPathRowsGradient,
                  StepScaledExperts, StepScaledExpertsGradient, StepGatesGradient, StepLookUp,
                  StepLookUpGradient, StepSomeTokens, StepSomeTokensGradient, StepBlocks,
                  StepRotation, StepPositions, StepCopySums, StepPositionsGradient, StepAttention,

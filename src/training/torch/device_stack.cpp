@@ -10,11 +10,6 @@ namespace {
 
 using at::Tensor;
 
-template <typename T>
-T* numbers_of(const Tensor& x) {
-  return x.defined() ? static_cast<T*>(x.data_ptr()) : nullptr;
-}
-
 Tensor of_run(const Tensor& x, Index run) { return x.defined() ? x.select(0, run) : Tensor(); }
 
 }  // namespace

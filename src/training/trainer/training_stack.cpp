@@ -21,9 +21,9 @@ TrainOptions without_what_may_differ(TrainOptions options) {
 }
 
 // Whether the hand-written step may serve the run; FusedStep::obstacle() says the rest.
-bool may_be_stacked(const TransformerOptions& model, const TrainOptions& options) {
-  return model.network == NetworkKind::kTransformer && options.micro_batches == 1 &&
-         options.accumulation == 1 && options.precision != Precision::kBfloat16;
+bool may_be_stacked(const TrainOptions& options) {
+  return options.micro_batches == 1 && options.accumulation == 1 &&
+         options.precision != Precision::kBfloat16;
 }
 
 }  // namespace
@@ -32,14 +32,14 @@ bool stacks_runs() { return training_available() && detail::torch_library().hand
 
 bool fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
                    const TransformerOptions& other_model, const TrainOptions& other_options) {
-  return may_be_stacked(model, options) && model == other_model &&
+  return may_be_stacked(options) && model == other_model &&
          without_what_may_differ(options) == without_what_may_differ(other_options);
 }
 
 std::unique_ptr<detail::TransformerEngine> TrainingStack::Implementation::engine(
     const detail::EngineSetup& setup, const TrainOptions& options, Index place) {
   const std::lock_guard lock(guard_);
-  const bool may = may_be_stacked(setup.model, options);
+  const bool may = may_be_stacked(options);
   if (may && !begun_) {
     begun_ = true;
     model_ = setup.model;

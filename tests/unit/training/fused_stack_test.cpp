@@ -37,7 +37,9 @@ detail::StepData data_of(const EngineSetup& setup, const TrainingTask& task, con
              data.pieces.emplace_back());
   headway::Rng rng(run.seed, headway::StreamPurpose::kTests);
   const Index count = setup.model.all_layers() * setup.format.tokens * setup.format.tokens;
-  for (Index i = 0; i < count; ++i) data.dropout.push_back(rng.uniform() < 0.3 ? 0.0F : 1.25F);
+  const bool drops = setup.model.network == NetworkKind::kTransformer;
+  for (Index i = 0; drops && i < count; ++i)
+    data.dropout.push_back(rng.uniform() < 0.3 ? 0.0F : 1.25F);
   return data;
 }
 
@@ -173,6 +175,16 @@ TEST_CASE("A run has the same bits in any stack: mixtures of experts") {
   model.load_balancing = 0.1;
   model.layers = 1;
   check_stacks(model, PatternTask(4, 2));
+}
+
+TEST_CASE("A run has the same bits in any stack: linear-value networks") {
+  TransformerOptions model;
+  model.network = NetworkKind::kLinearValue;
+  model.layers = 2;
+  model.heads = 2;
+  model.model_dim = 4;
+  model.query_dim = 6;
+  check_stacks(model, CountingTask(5, false));
 }
 
 TEST_CASE("A run of a stack that makes no update keeps what it has") {

@@ -70,6 +70,17 @@ TransformerOptions model_of(const std::string& attention) {
   return model;
 }
 
+TransformerOptions linear_value_model(Index layers) {
+  TransformerOptions model;
+  model.network = NetworkKind::kLinearValue;
+  model.layers = layers;
+  model.heads = 2;
+  model.model_dim = 4;
+  model.query_dim = 6;
+  model.query_rate = 3.0;
+  return model;
+}
+
 // Launches of a step with the network of the SRAVEN study, whose batch is 128.
 int sraven_launches(const std::string& attention) {
   TransformerOptions model = model_of(attention);
@@ -137,6 +148,12 @@ TEST_CASE("A hand-written step has the gradients of the CPU's: mixtures of exper
   check_gradients(model, PatternTask(6, 3), true, {}, 5e-4);
 }
 
+TEST_CASE("A hand-written step has the gradients of the CPU's: linear-value networks", "[torch]") {
+  for (const Index layers : {1, 3}) {
+    check_gradients(linear_value_model(layers), CountingTask(5, false), false);
+  }
+}
+
 TEST_CASE("A hand-written step whose keys lie over several blocks has the same gradients",
           "[torch]") {
   GpuDevice small;
@@ -151,10 +168,11 @@ TEST_CASE("A hand-written step whose keys lie over several blocks has the same g
   check_gradients(model, task, true, small);
 }
 
-TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
-  const PatternTask task(5, 2);
-  const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
-  const detail::StepData data = step_data(setup, task, true);
+namespace {
+
+void check_updates(const TransformerOptions& model, const TrainingTask& task, bool dropout) {
+  const EngineSetup setup = engine_setup(model, task, false);
+  const detail::StepData data = step_data(setup, task, dropout);
   detail::AdamWStep update;
   update.rate = 0.01;
   update.decay = 0.1;
@@ -181,6 +199,13 @@ TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
   CHECK(relative_to(emulated.read(emulated.values_), values, 0.0) < 1e-4);
   engine->read(detail::EngineArray::kSecondMoments, values);
   CHECK(relative_to(emulated.read(emulated.second_), values, 0.0) < 1e-4);
+}
+
+}  // namespace
+
+TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
+  check_updates(model_of("hyla"), PatternTask(5, 2), true);
+  check_updates(linear_value_model(2), CountingTask(5, false), false);
 }
 
 TEST_CASE("The engine on a hand-written step gives what it gives on the CPU", "[torch]") {

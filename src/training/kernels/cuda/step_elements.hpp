@@ -40,6 +40,50 @@ struct ProductEndKernel {
   }
 };
 
+/// Block y is a part.
+struct SwapKernel {
+  struct Part {
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<float> to;
+  };
+  static constexpr int kMostParts = 40;
+  int first, second, inner;
+  Part parts[kMostParts];
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    const Part& part = parts[block.y()];
+    const std::int64_t row = static_cast<std::int64_t>(first) * inner;
+    for_numbers(block, second * row, [&](std::int64_t i) {
+      const std::int64_t b = i / row;
+      const std::int64_t a = i % row / inner;
+      put(part.to, i, get(part.from, (a * second + b) * inner + i % inner));
+    });
+  }
+};
+
+/// Block y is a part.
+struct ScaledCopiesKernel {
+  struct Part {
+    std::int64_t count;
+    int copies;
+    float factor;
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<float> to;
+  };
+  static constexpr int kMostParts = 40;
+  Part parts[kMostParts];
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    const Part& part = parts[block.y()];
+    for_numbers(block, part.count, [&](std::int64_t i) {
+      const float number = part.factor * get(part.from, i);
+      for (int c = 0; c < part.copies; ++c) put(part.to, c * part.count + i, number);
+    });
+  }
+};
+
 struct SwigluKernel {
   std::int64_t rows;
   int dim;

@@ -79,28 +79,6 @@ struct ExpertSharesKernel {
   }
 };
 
-/// Block y is a layer.
-struct ExpertWeightsKernel {
-  struct Layer {
-    ArrayOfRuns<const float> from;
-    ArrayOfRuns<float> to;
-  };
-  static constexpr int kMostLayers = 40;
-  int experts, dim, hidden;
-  Layer layers[kMostLayers];
-
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
-    const Layer& layer = layers[block.y()];
-    const std::int64_t row = static_cast<std::int64_t>(experts) * hidden;
-    for_numbers(block, dim * row, [&](std::int64_t i) {
-      const std::int64_t d = i / row;
-      const std::int64_t e = i % row / hidden;
-      put(layer.to, i, get(layer.from, (e * dim + d) * hidden + i % hidden));
-    });
-  }
-};
-
 struct ScaledExpertsKernel {
   std::int64_t gate_count;  ///< rows * experts
   int hidden;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "training/kernels/cuda/step_experts.hpp"
+#include "training/kernels/cuda/step_paths.hpp"
 #include "training/kernels/cuda/step_sums.hpp"
 #include "training/step/step_operations.hpp"
 
@@ -86,14 +87,48 @@ class StepLaunches {
            ExpertSharesKernel{s.rows, whole(s.experts), whole(s.active), bind(s.chosen),
                               bind(s.shares)});
   }
-  void operator()(const detail::StepExpertWeights& w) {
-    ExpertWeightsKernel k = {};
-    k.experts = whole(w.experts);
-    k.dim = whole(w.dim);
-    k.hidden = whole(w.hidden);
-    int layers = 0;
-    for (const auto& layer : w.layers) k.layers[layers++] = {bind(layer.from), bind(layer.to)};
-    launch(w.runs, of_numbers(w.experts * w.dim * w.hidden), layers, 0, k);
+  void operator()(const detail::StepSwap& s) {
+    SwapKernel k = {};
+    k.first = whole(s.first);
+    k.second = whole(s.second);
+    k.inner = whole(s.inner);
+    int parts = 0;
+    for (const auto& part : s.parts) k.parts[parts++] = {bind(part.from), bind(part.to)};
+    launch(s.runs, of_numbers(s.first * s.second * s.inner), parts, 0, k);
+  }
+  void operator()(const detail::StepScaledCopies& s) {
+    ScaledCopiesKernel k = {};
+    Index most = 0;
+    int parts = 0;
+    for (const auto& part : s.parts) {
+      k.parts[parts++] = {part.count, whole(part.copies), static_cast<float>(part.factor),
+                          bind(part.from), bind(part.to)};
+      most = std::max(most, part.count);
+    }
+    launch(s.runs, of_numbers(most), parts, 0, k);
+  }
+  void operator()(const detail::StepPathAttention& a) {
+    launch(a.runs, whole(a.examples * a.heads), whole(a.layers), 0,
+           PathAttentionKernel{whole(a.examples), whole(a.tokens), whole(a.heads), whole(a.dim),
+                               bind(a.projected), bind(a.omega)});
+  }
+  void operator()(const detail::StepPathAttentionGradient& a) {
+    launch(a.runs, whole(a.examples * a.heads), whole(a.layers), 0,
+           PathAttentionGradientKernel{whole(a.examples), whole(a.tokens), whole(a.heads),
+                                       whole(a.dim), bind(a.projected), bind(a.omega),
+                                       bind(a.d_omega), bind(a.d_projected)});
+  }
+  void operator()(const detail::StepPathRows& r) {
+    launch(r.runs, of_numbers(r.examples * r.heads * r.rows * r.tokens), 1, 0,
+           PathRowsKernel{r.examples, whole(r.tokens), whole(r.heads), whole(r.rows), bind(r.above),
+                          bind(r.omega), bind(r.out)});
+  }
+  void operator()(const detail::StepPathRowsGradient& r) {
+    const Index most = r.examples * r.tokens * std::max(r.heads * r.tokens, r.rows);
+    launch(r.runs, of_numbers(most), r.d_above == nullptr ? 1 : 2, 0,
+           PathRowsGradientKernel{r.examples, whole(r.tokens), whole(r.heads), whole(r.rows),
+                                  bind(r.above), bind(r.omega), bind(r.d_out), bind(r.d_omega),
+                                  bind(r.d_above)});
   }
   void operator()(const detail::StepScaledExperts& s) {
     launch(s.runs, of_numbers(s.rows * s.experts * s.hidden), 1, 0,
@@ -169,7 +204,8 @@ class StepLaunches {
     Index most = 0;
     int parts = 0;
     for (const auto& part : s.parts) {
-      k.parts[parts++] = {whole(part.copies), part.count, bind(part.from), bind(part.out)};
+      k.parts[parts++] = {whole(part.copies), static_cast<float>(part.factor), part.count,
+                          bind(part.from), bind(part.out)};
       most = std::max(most, part.count);
     }
     launch(s.runs, of_numbers(most), parts, 0, k);

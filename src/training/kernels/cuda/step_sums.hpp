@@ -92,6 +92,7 @@ struct BlocksKernel {
 struct CopySumsKernel {
   struct Part {
     int copies;
+    float factor;
     std::int64_t count;
     ArrayOfRuns<const float> from;
     ArrayOfRuns<float> out;
@@ -104,18 +105,19 @@ struct CopySumsKernel {
     for_numbers(block, part.count, [&](std::int64_t i) {
       float sum = 0.0F;
       for (int c = 0; c < part.copies; ++c) sum += get(part.from, c * part.count + i);
-      put(part.out, i, sum);
+      put(part.out, i, part.factor * sum);
     });
   }
 };
 
-constexpr int kSumColumns = 6;  // of the table of StepSums
+constexpr int kSumColumns = 7;  // of the table of StepSums
 
 /// Parameters that lie beside each other: row `block` of the table.
 struct ParameterRow {
   std::int64_t first_copy, copies, step, first;
   int count;
   bool decayed;
+  float rate;
 };
 HEADWAY_DEVICE ParameterRow row_of(Global<const std::int64_t> table, int block) {
   const std::int64_t row = static_cast<std::int64_t>(block) * kSumColumns;
@@ -124,7 +126,8 @@ HEADWAY_DEVICE ParameterRow row_of(Global<const std::int64_t> table, int block) 
           get_bits(table, row + 2),
           get_bits(table, row + 3),
           static_cast<int>(get_bits(table, row + 4)),
-          get_bits(table, row + 5) != 0};
+          get_bits(table, row + 5) != 0,
+          float_of(static_cast<std::uint32_t>(get_bits(table, row + 6)))};
 }
 
 /// partial[0] becomes the sum of all, which are as many as a block has threads.
@@ -238,7 +241,8 @@ struct UpdateKernel {
   HEADWAY_DEVICE void update_row(const ParameterRow& row, int thread, double norm) const {
     const float clip =
         most_norm > 0.0 && norm > most_norm ? static_cast<float>(most_norm / norm) : 1.0F;
-    const float shrink = row.decayed ? 1.0F - get(numbers, 2) : 1.0F;
+    const float shrink = row.decayed ? 1.0F - row.rate * get(numbers, 2) : 1.0F;
+    const float rate = row.rate * get(numbers, 0);
     for (int i = thread; i < row.count; i += kStepThreads) {
       const std::int64_t at = row.first + i;
       const float g = clip * get(gradients, at);
@@ -246,8 +250,7 @@ struct UpdateKernel {
       const float v = get(second, at) * beta_2 + g * g * rest_2;
       put(first, at, m);
       put(second, at, v);
-      put(values, at,
-          get(values, at) * shrink - m / (sqrtf(v * get(numbers, 1)) + epsilon) * get(numbers, 0));
+      put(values, at, get(values, at) * shrink - m / (sqrtf(v * get(numbers, 1)) + epsilon) * rate);
     }
   }
 };
