@@ -102,6 +102,8 @@ class StepBuilder {
   void path_weights(Paths* p);
   void path_outputs(Paths* p);
   void path_weights_gradient(const Paths& p);
+  /// `d_below`: the gradient of the weights below the first layer.
+  void value_gradients(const Paths& p, Floats d_below);
   void path_features_gradient(const Paths& p);
 
   // --- tools ---

@@ -203,7 +203,7 @@ void StepBuilder::path_weights_gradient(const Paths& p) {
   input.tf32 = tf32();
   input.out = {sum("input.weight", 1, dim_ * features), features, 0};
   launch("gradient of input.weight", input);
-  Floats d_below = floats("gradient of weights above input", rows * dim_);
+  const Floats d_below = floats("gradient of weights above input", rows * dim_);
   StepProduct last;
   last.rows = rows;
   last.columns = dim_;
@@ -215,6 +215,11 @@ void StepBuilder::path_weights_gradient(const Paths& p) {
   last.out = {d_below, dim_, 0};
   launch("gradient of weights above input", last);
 
+  value_gradients(p, d_below);
+}
+
+void StepBuilder::value_gradients(const Paths& p, Floats d_below) {
+  const Index outputs = setup_.format.outputs;
   for (const Paths::Layer& layer : p.layers) {
     const Index mine = layer.rows * outputs;
     StepProduct values;  // of each head
