@@ -1,11 +1,11 @@
-"""What a call of headway.solve takes beside its computation, in a process that has called it before.
+"""Time that a call of headway.solve takes beside its computation, in a process that has called it before.
 
     PYTHONPATH=apps/python python3 apps/benchmarks/calls.py [REPEATS]
 
-The four-path study of 100 examples, from arrays and by its name, at one width and at all seven, on one
-thread. Printed in milliseconds, the least and the median over the calls: their wall time minus what the
-computation says of itself (result.provenance["seconds"]; making the random heads and examples of a study
-comes before it), and the same with every point of the result looked at.
+The four-path study of 100 examples is solved from arrays and by its name, at one width and at all seven, on one thread. The
+least and the median over the calls are printed in milliseconds: wall time minus what the computation says of itself
+(result.provenance["seconds"], which begins after a study's random heads and examples are made); and the same when every point
+of the result is looked at.
 """
 
 import statistics
@@ -29,7 +29,7 @@ def four_paths():
 
 
 def beside(call, repeats):
-    """(without a look, with one at every point), milliseconds of each call beside its computation."""
+    """Milliseconds of each call beside its computation: (without a look at the points, with one at each)."""
     bare, looked = [], []
     for repeat in range(repeats + 3):
         began = time.perf_counter()

@@ -3,16 +3,16 @@
     python jax_training.py [BENCHMARK_TRAINING] [--repeats N]
     python jax_training.py --gpu
 
-Needs jax (python -m pip install jax); without it it says so and ends well. Given the program benchmark_training, it
-runs that too and prints its steps a second beside. Plain JAX as one would write it: einsum, value_and_grad, AdamW over
-a tree, all in one jit; the reference's shapes (fuzzy logic with 32 tokens, SRAVEN with 4 layers; batch 128), attention
-softmax, linear and hyla, T5 positions, no dropout, and a last layer that computes only the scored tokens, as Headway's
-does. The numbers of parameters are printed because they tell that the models are the same.
+Needs jax (python -m pip install jax); without it the script says so and ends well. Given the program benchmark_training, it
+runs that too and prints its steps a second beside. This is plain JAX as one would write it: einsum, value_and_grad, AdamW over
+a tree, all in one jit. Models have the reference's shapes (fuzzy logic with 32 tokens, SRAVEN with 4 layers; batch 128),
+attention softmax, linear and hyla, T5 positions, no dropout, and a last layer that computes only the scored tokens, as
+Headway's does. Equal numbers of parameters, which are printed, tell that the models are the same.
 One thread, float32, processor time, the best of N (3) medians: others may use the machine. Compilation is left out.
 
-With --gpu: SRAVEN's step on JAX's first GPU, by the clock, with operands of products in float32, TF32 (JAX's own
-choice) or bf16, and of 16 seeds
-under vmap, a step and seed. A line each: network, variant, precision (x16: seeds), parameters, milliseconds.
+With --gpu: SRAVEN's step on JAX's first GPU, by the clock, with operands of products in float32, TF32 (JAX's own choice) or
+bf16; and the time for each step and seed of 16 seeds under vmap. Each line has network, variant, precision (x16: seeds),
+parameters, milliseconds.
 """
 
 import argparse
@@ -179,7 +179,7 @@ SEEDS = 16
 
 
 def gpu_milliseconds(n, variant, kind, seeds=1):
-    """Number of parameters, and time of a step and seed by the clock: a scan of 50 steps, whose launch is one."""
+    """Number of parameters, and time of a step and seed by the clock. 50 steps are one scan, which is launched once."""
     rng = np.random.default_rng(1)
     x, targets = batch(n, rng)
     state = start(n, rng)
@@ -218,7 +218,7 @@ def print_gpu():
 
 
 def headway_seconds(program, repeats):
-    """(section, variant) -> (parameters, seconds of a step), the least of the runs."""
+    """{(section, variant): (parameters, seconds of a step)}, the least over the runs."""
     best = {}
     for _ in range(repeats):
         text = subprocess.run([program, "1", "--fused-only", "--cpu-time", "fuzzy", "sraven"], check=True,

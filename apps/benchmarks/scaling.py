@@ -6,8 +6,8 @@
 Needs numpy, h5py and mpirun. Seconds of the whole command, the least of REPEATS (3), every rank with one thread:
   grid    `solve` of 10 widths x 10 temperatures at one-shot scale, 16 paths; weak: 5 temperatures a rank
   gram    `gram` of eight files; weak: four files a rank
-"nothing" is the same command on next to no data: what starting, ranks and files take. The model takes this and the time of
-one thread, and gives the rest; run it on a machine that does nothing else.
+"nothing" is the same command on next to no data: it shows what starting, ranks and files take. From this and the time of one
+thread the model predicts the other times. Run it on a machine that does nothing else.
 """
 
 import math
@@ -20,7 +20,7 @@ import time
 WIDTHS = "[10,20,30,50,80,120,200,300,500,1000]"
 TEMPERATURES = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
 GRID = {"examples": 600, "heads": (4, 4), "features": 192}
-GRAM = {"examples": 40_000, "heads": (4,), "features": 192}  # of a file
+GRAM = {"examples": 40_000, "heads": (4,), "features": 192}  # in each file
 FILES = 8
 NOTHING = {"examples": 20, "heads": (2,), "features": 3}
 
@@ -30,7 +30,7 @@ CORE_FLOPS = 5e10       # matrix products in double precision, a second
 NETWORK = 1.25e10       # bytes a second between two nodes: 100 Gbit/s
 LATENCY = 2e-6          # seconds a message
 STORAGE = 2e10          # bytes a second that all nodes together read of their files
-LEAVES = 256            # of a Gram matrix: at most as many cores sum at the same time
+LEAVES = 256            # partial sums of a Gram matrix: at most so many cores add at the same time
 
 
 def write_data(path, seed, examples, heads, features):
@@ -60,7 +60,7 @@ class Measurement:
         return paths
 
     def seconds(self, ranks, threads, *arguments):
-        """The least of the repeats; `ranks` 0: no mpirun."""
+        """The least time of the repeats; `ranks` 0: without mpirun."""
         command = [self.program, *map(str, arguments), "--threads", str(threads), "-q", "--force",
                    "-o", os.path.join(self.directory, "out.h5")]
         if ranks > 0:
@@ -147,7 +147,7 @@ def model():
     side, on_node = math.isqrt(ranks), ranks // nodes
     columns = paths * features
     flops = 2 * examples ** 2 * columns + 4 * paths ** 2 * examples * features + examples ** 3
-    # Twice the mixed features of its rows come from others to a rank; sums of p^2 and of D numbers go up and down.
+    # A rank receives twice the mixed features of its rows. Sums of p^2 and of D numbers go up and down the tree of ranks.
     shared = 2 * 8 * examples / side * columns
     sums = 2 * math.log2(ranks) * 8 * (paths ** 2 + columns)
     line("an evaluation, p = 1,728, P = 500, N_0 = 384, 16 nodes", flops, nodes * CORES, on_node * (shared + sums),

@@ -1,6 +1,6 @@
 """Builds the site of the documentation: python3 build_site.py --program build/release/bin/headway --output FOLDER.
 
-Its pages are the documents of the tree, where they lie, and what is made of the rest: the commands from --help, Python from
+Its pages are the documents of the tree, in the same places, and pages that are made: the commands from --help, Python from
 docstrings (Sphinx), C++ from the headers (Doxygen), notebooks with their outputs, a gallery of every figure. Warnings are
 errors, and so are links that lead nowhere.
 """
@@ -32,7 +32,7 @@ CPP = """# C++ reference
 
 
 def missing():
-    """What cannot be found of what the site is built with."""
+    """The tools of the site that are not installed."""
     modules = [name for name in ("sphinx", "myst_parser", "furo") if importlib.util.find_spec(name) is None]
     import assets
     return modules + ["doxygen"] * (shutil.which("doxygen") is None) + assets.missing()
@@ -64,8 +64,8 @@ def lay_out(pages, results, program, figures):
 
 
 def without_dead_links(folder):
-    """Doxygen links to the list of a class's nested classes also where they are private and there is no list, and to places of
-    specialised templates that have none."""
+    """Removes two kinds of dead links that Doxygen makes: to lists of nested classes, which do not exist for private ones, and to
+    places of specialised templates."""
     for page in folder.glob("*.html"):
         text = page.read_text(encoding="utf-8")
         mended = re.sub(r'(href="(namespace\w+)\.html)#\2"', r'\1"', text)

@@ -23,12 +23,12 @@ mathjax2_config = {
     "messageStyle": "none",
     "fast-preview": {"disabled": True},
     "tex2jax": {"inlineMath": [["\\(", "\\)"]], "displayMath": [["\\[", "\\]"]],
-                "ignoreClass": "page", "processClass": "math"},  # classes of furo's whole page, of Sphinx's formulas
-    "SVG": {"linebreaks": {"automatic": True}},  # in a line of text; equations with a number scroll
+                "ignoreClass": "page", "processClass": "math"},  # furo's whole page has the first, Sphinx's formulas the second
+    "SVG": {"linebreaks": {"automatic": True}},  # for formulas in a line of text; numbered equations scroll
     # A wrong formula shows its error in place of its source; the browser test looks for them.
     "TeX": {"noErrors": {"disabled": True}, "noUndefined": {"disabled": True}},
 }
-autodoc_mock_imports = ["torch"]  # which only some functions need, when they run
+autodoc_mock_imports = ["torch"]  # only some functions need it, and only when they run
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
@@ -73,12 +73,12 @@ def navigation(pages):
 
 
 def contents(options, pages):
-    """A table of contents that is seen in the navigation alone."""
+    """A table of contents that only the navigation shows."""
     return "\n\n```{toctree}\n:hidden:\n" + options + "\n".join(pages) + "\n```\n" if pages else ""
 
 
 def pages_beside(folder):
-    """Names of the pages of a folder but its README, in the order in which that links to them, then by name."""
+    """Names of the pages of a folder, without its README: those that the README links to in its order, then the others by name."""
     names = sorted(path.stem for path in folder.glob("*.md") if path.stem != "README")
     index = folder / "README.md"
     linked = re.findall(r"\]\(([\w-]+)\.md", index.read_text(encoding="utf-8")) if index.exists() else []
@@ -99,8 +99,8 @@ def adapt(app, docname, source):
 
 
 def number_equations(app, doctree):
-    """Formulas keep their \\tag{n}, by which text and code cite them, and can be linked to as eq-n. Sphinx would put those with
-    several lines into an environment that forbids tags."""
+    """Formulas keep their \\tag{n}, which text and code cite, and get the anchor eq-n. Sphinx would put formulas of several
+    lines into an environment that forbids tags."""
     for block in doctree.findall(nodes.math_block):
         text = block.astext()
         block["ids"] += [f"eq-{number}" for number in re.findall(r"\\tag\{(\w+)\}", text)]

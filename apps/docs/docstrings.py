@@ -5,7 +5,7 @@ Sphinx's napoleon comes after this and makes lists of the sections. Only what is
 
 import re
 
-# Their entries are "name : type" or a type alone, each with an indented text below it.
+# Sections whose entries are "name : type" or a type alone, each with an indented text below it.
 OF_ENTRIES = ("Parameters", "Other Parameters", "Attributes", "Methods", "Returns", "Yields", "Raises", "Warns")
 OF_TEXT = ("Notes", "Examples", "See Also", "References", "Warnings")
 
@@ -61,8 +61,8 @@ def entries(lines):
 
 
 def restructured(lines):
-    """Indented runs become literal blocks, what is no code is escaped. Lines of a list that go on stay with it, and so do the
-    answers below an example (">>> ")."""
+    """Indented runs become literal blocks, and what is no code is escaped. The further lines of a list's entry stay with it, and
+    the answers below an example (">>> ") with the example."""
     joined = re.sub(r"`([^`\n]+)\n *([^` \n][^`\n]*)`", r"`\1 \2`", "\n".join(lines))  # code that goes on in the next line
     out, literal, in_list, in_example = [], False, False, False
     for line in joined.split("\n"):
@@ -89,7 +89,7 @@ def restructured(lines):
 
 
 def escaped(line):
-    """`code` as reStructuredText writes it, and every other letter as itself. "C." at the beginning begins no list."""
+    """A line with `code` as reStructuredText writes it, and every other letter as itself. "C." at its beginning begins no list."""
     parts = re.split(r"`([^`]+)`", line)
     text = "".join(f"``{part}``" if at % 2 else re.sub(r"([\\*_|`])", r"\\\1", part) for at, part in enumerate(parts))
     return re.sub(r"^(?=\(?[A-Za-z][.)](?:\s|$))", r"\\", text)

@@ -32,7 +32,7 @@ PATH_NAMES = ("good", "adversarial", "denoising", "adversarial")
 
 
 def compute(folder, program, quick):
-    """The results, in `folder`; what is there already stays."""
+    """Computes the results into `folder`. Results that are there already are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     for command in QUICK if quick else QUICK + SLOW:
         words = shlex.split(command)

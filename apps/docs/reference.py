@@ -60,7 +60,7 @@ def python():
 
 
 def _class(name, thing):
-    """Attributes that the docstring has a section for are not listed again, without a word, as members."""
+    """The directive for a class. Attributes that the docstring describes are not listed again as members without a word."""
     whole = re.search(r"^ *Attributes\n *-{3,}$", thing.__doc__ or "", re.MULTILINE)
     return f".. autoclass:: {name}()\n   :members:\n" + ("" if whole else "   :undoc-members:\n")
 

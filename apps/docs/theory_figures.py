@@ -40,9 +40,9 @@ class Head:
     head: int
     score: float
     weighted: float
-    accuracy: float  # without it
-    rise: float  # of the squared error without it
-    error: float  # of the rise: posterior and examples together
+    accuracy: float  # of the predictor without the head
+    rise: float  # of the squared error without the head
+    error: float  # of the rise, from posterior and examples together
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def previous_token(factor, folder):
 
 
 def misleading_case(figure, plain, large):
-    """The same two heads twice: what they are worth stays, their scores change places."""
+    """The same two heads twice: their worth stays the same, but their scores change places."""
     names = ("previous\ntoken", "uniform")
     scale = entry_scale(max(np.abs(plain.u).max(), np.abs(large.u).max()), 1.0)
     for left, item, title in ((0.075, plain, "$U_1$, features as they are"), (0.305, large, "$U_1$, first head's \u00d7 10")):

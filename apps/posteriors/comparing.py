@@ -28,7 +28,7 @@ def reference_means(folder: Path, name: str) -> dict[str, tuple[float, float]]:
 
 
 def distances(reference: dict[str, tuple[float, float]], other: dict[str, np.ndarray]) -> dict[str, float]:
-    """{quantity: differences of the means in errors}; `other` has [chain, draw]. Entries of a symmetric matrix count once."""
+    """{quantity: difference of the means in errors}; `other` has [chain, draw]. Equal entries of a symmetric matrix count once."""
     found = {}
     for name, (mean, error) in reference.items():
         place = name.partition("[")[2].rstrip("]").split(",")
@@ -41,8 +41,8 @@ def distances(reference: dict[str, tuple[float, float]], other: dict[str, np.nda
 
 def run(folder: Path, names: list[str] | None, sampled, package: str) -> int:
     """Prints a row for each posterior in the folder, and keeps it in checks/PACKAGE.json there. `sampled(problem, data)` gives
-    {quantity: [chain, draw]}. Exit code 1 if a mean differs by more than three errors, 2 if chains have not mixed, which
-    judges the other sampler alone."""
+    {quantity: [chain, draw]}. Exit code 1 if a mean differs by more than three errors; 2 if the other sampler's chains have
+    not mixed, which says nothing of the reference draws."""
     code = 0
     record = folder / "checks" / f"{package}.json"
     rows = json.loads(record.read_text()) if record.exists() else {}

@@ -22,7 +22,7 @@ def rank_normalised(x: np.ndarray) -> np.ndarray:
 
 
 def r_hat(x: np.ndarray) -> float:
-    """The larger of that of the ranks and that of their distances from the median."""
+    """The larger of two R-hats: of the ranks, and of the ranks of distances from the median."""
     def of(z: np.ndarray) -> float:
         z = split(rank_normalised(z))
         within, between = z.var(axis=1, ddof=1).mean(), z.mean(axis=1).var(ddof=1)
@@ -31,7 +31,7 @@ def r_hat(x: np.ndarray) -> float:
 
 
 def effective_draws(x: np.ndarray) -> float:
-    """By Geyer's initial monotone sequence over split chains."""
+    """Effective number of draws, by Geyer's initial monotone sequence over split chains."""
     z = split(x)
     chains, count = z.shape
     centred = z - z.mean(axis=1, keepdims=True)
@@ -63,7 +63,7 @@ def mean_and_error(x: np.ndarray) -> tuple[float, float]:
 
 
 def scalars(draws: Draws) -> dict[str, np.ndarray]:
-    """{"U_1[1,2]": [chain, draw], ...}: each quantity by the names that Stan gives its entries."""
+    """{"U_1[1,2]": [chain, draw], ...}: every entry of each quantity, under the name that Stan gives it."""
     named = {}
     for name, values in draws.items():
         for at in np.ndindex(values.shape[2:]):

@@ -11,7 +11,7 @@ import headway
 from diagnostics import Draws
 from problems import ATTENTION_VARIANCE, Problem
 
-TARGET_ACCEPT = 0.99  # short steps: divergent trajectories would leave a part of a posterior out
+TARGET_ACCEPT = 0.99  # gives short steps: with longer ones trajectories diverge and miss a part of a posterior
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Reference:
 
 
 def sample(problem: Problem, data: dict, **settings: int) -> Reference:
-    """Exact up to Monte Carlo error: of `headway.sample` with `settings` (chains, draws, warmup, thin, seed), and f from its
-    normal law given U (and W)."""
+    """Draws that are exact up to Monte Carlo error: U (and W) from `headway.sample` with `settings` (chains, draws, warmup, thin,
+    seed), and f from its normal law given them."""
     settings["target_accept"] = TARGET_ACCEPT
     chains, draws = settings["chains"], settings["draws"]
     labels, temperature = np.array(data["y"]), problem.temperature
@@ -35,7 +35,7 @@ def sample(problem: Problem, data: dict, **settings: int) -> Reference:
         "heads": [1], "form": "matrix", "variance": ATTENTION_VARIANCE}} if problem.heads is None else {
         "features": np.array(data["xi"]).transpose(1, 0, 2), "heads": problem.sizes}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*theory is out of its range")  # nothing here is of the theory
+        warnings.filterwarnings("ignore", message=".*theory is out of its range")  # the theory is not used here
         result = headway.sample(labels=labels, widths=problem.width, temperature=temperature, predictor_draws=0, threads=1,
                                 **source, **settings)
     (point,) = result.points

@@ -83,12 +83,12 @@ BAD_DATA = [
 
 
 class BadCommandLine(ProgramTest):
-    def test_no_verb_and_unknown_verb(self):
+    def test_a_missing_or_unknown_verb_is_refused(self):
         self.check(run(), 64, "solve")
         self.check(run("slove", self.study), 64, "slove", "solve, align, prune")
         self.check(run("solve"), 64, "solve needs FILE")
 
-    def test_options(self):
+    def test_bad_options_are_refused(self):
         for arguments, code, words in BAD_OPTIONS:
             with self.subTest(arguments=arguments):
                 output = self.path("out.h5")
@@ -113,7 +113,7 @@ class BadStudyFiles(ProgramTest):
         os.chmod(self.study, 0)
         self.check(run("solve", self.study, "--dry-run", preexec_fn=bound_by_permissions), 66, "small.toml")
 
-    def test_content(self):
+    def test_bad_content_is_refused(self):
         for name, content, code, words in BAD_STUDIES:
             with self.subTest(name=name):
                 path = self.write(name, content)
@@ -132,7 +132,7 @@ class BadStudyFiles(ProgramTest):
 
 
 class BadDataFiles(ProgramTest):
-    def test_faults_inside_a_data_set(self):
+    def test_faults_inside_a_data_set_are_named(self):
         for changes, words in BAD_DATA:
             with self.subTest(changes=list(changes)):
                 path = self.path("data.h5")
@@ -190,7 +190,7 @@ class BadDataFiles(ProgramTest):
         process = run("solve", path, "--json", "--set", "model.widths=[10]", "--set", "model.temperature=0.01", "--set",
                       "model.variances=1e-5")
         self.check(process, 0)
-        point = json.loads(process.stdout)["points"][0]  # that of the prior, 1 / s^4, but for what its error says
+        point = json.loads(process.stdout)["points"][0]  # that of the prior, 1 / s^4, within its error
         self.assertGreater(point["smallest_hessian_eigenvalue_error"], 0)
         self.assertLess(abs(point["smallest_hessian_eigenvalue"] - 1e10), point["smallest_hessian_eigenvalue_error"])
 
@@ -217,7 +217,7 @@ class BadDataFiles(ProgramTest):
                 self.assertEqual("whole numbers" in process.stderr, words is not None, process.stderr)
                 self.assertIn(words or "", process.stderr)
 
-    def test_foreign_and_truncated_files(self):
+    def test_foreign_and_truncated_files_are_refused(self):
         foreign = self.path("foreign.h5")
         with h5py.File(foreign, "w") as file:
             file["x"] = np.arange(3)
@@ -261,7 +261,7 @@ class BadOutput(ProgramTest):
         with h5py.File(output) as file:
             self.assertEqual(file.attrs["schema_name"], "headway-result")
 
-    def test_directory_that_cannot_be_made_or_written(self):
+    def test_a_directory_that_cannot_be_made_or_written_is_named(self):
         self.check(run("solve", self.study, "-o", "/proc/no/out.h5"), 73, "/proc/no")
         self.check(run("solve", self.study, "-o", self.directory), 73, self.directory)
         self.addCleanup(os.chmod, self.directory, stat.S_IRWXU)

@@ -1,7 +1,7 @@
 """One changed byte in a file that Headway wrote: the file is refused, or the answer is the same.
 
-HEADWAY_FLIPS=all changes every byte of each file, one at a time (half an hour); else 120 of each, those of scalars
-among them, which HDF5 guards with no check sum.
+HEADWAY_FLIPS=all changes every byte of each file, one at a time (half an hour). Otherwise 120 bytes of each file are changed,
+among them those of scalars, for which HDF5 has no check sum.
 """
 
 import json
@@ -64,9 +64,9 @@ class ChangedBytes(ProgramTest):
         for place in places:
             changed = bytearray(sound)
             changed[place] ^= 1 << int(rng.integers(8))
-            broken = self.write(os.path.join("changed", os.path.basename(path)), bytes(changed))  # the name counts
+            broken = self.write(os.path.join("changed", os.path.basename(path)), bytes(changed))  # answers have the name
             code, numbers = answer(broken)
-            if code in refusals:  # 78: no HDF5 file any more, and no study
+            if code in refusals:  # 78: it is no longer an HDF5 file, so it is read as a study
                 counts["refused"] += 1
                 continue
             self.assertEqual((code, numbers), expected, f"byte {place} of {os.path.basename(path)} was changed")
@@ -83,19 +83,19 @@ class ChangedBytes(ProgramTest):
         self.assertIn(process.returncode, (0, 2), process.stderr)  # 2: too few draws
         return output
 
-    def test_result_of_solve(self):
+    def test_a_result_of_solve_is_guarded(self):
         self.check_file(self.solved(), ["align", "{}", "--json", "-q"])
 
-    def test_result_of_sample(self):
+    def test_a_result_of_sample_is_guarded(self):
         self.check_file(self.solved("sample"), ["prune", "{}", "--json", "-q"])
 
-    def test_gram_file(self):
+    def test_a_gram_file_is_guarded(self):
         data, gram = self.path("data.h5"), self.path("gram.h5")
         write_many(data, 1500, 2)
         self.check(run("gram", data, "-q", "-o", gram), 0)
         self.check_file(gram, ["solve", "{}", "--json", "-q", *SETTINGS])
 
-    def test_data_set_of_the_package(self):
+    def test_a_data_set_of_the_package_is_guarded(self):
         data = self.path("written.h5")
         rng = np.random.default_rng(3)
         headway.write_dataset(data, train_path_features=rng.normal(size=(20, 2, 5)), heads=[2],

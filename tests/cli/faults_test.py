@@ -16,18 +16,18 @@ from support import (PROGRAM, SMALL, STUDIES, ProgramTest, bound_by_permissions,
 from train_support import TINY, needs_training
 
 FOUR_PATHS = os.path.join(STUDIES, "hmm-four-paths.toml")
-# OpenBLAS takes a buffer for every thread that the machine offers: a limit says the same on every machine with this.
+# OpenBLAS takes a buffer for every thread that the machine offers. With these, a limit means the same on every machine.
 TWO_CORES = {**os.environ, "OMP_NUM_THREADS": "2"}
 
 
 def limited(which, value):
-    """To be called in the child before it starts the program."""
+    """A function for the child to call before it starts the program: it sets the limit."""
     return lambda: resource.setrlimit(which, (value, value))
 
 
 class FullDisk(ProgramTest):
     def test_no_verb_leaves_a_part_of_a_file(self):
-        """RLIMIT_FSIZE: writing stops in the middle, as on a full disk, with EFBIG."""
+        """With RLIMIT_FSIZE writing stops in the middle, as on a full disk, but with EFBIG."""
         parts = [self.path(f"part-{i}.h5") for i in range(2)]
         for i, part in enumerate(parts):
             self.check(run("solve", self.study, "--shard", f"{i}/2", "-o", part, "-q"), 0)
@@ -102,10 +102,10 @@ class NoMemory(ProgramTest):
 
 
 def alone(threads):
-    """To be called in the child: a user of whom so many threads may run, none of them outside of this process."""
+    """A function for the child to call: it becomes a user who may run so many threads, and has none in other processes."""
     def limit():
         resource.setrlimit(resource.RLIMIT_NPROC, (threads, threads))
-        if os.geteuid() == 0:  # whom no such limit binds
+        if os.geteuid() == 0:  # root is bound by no such limit
             os.setgroups([])
             os.setresuid(12345, 12345, 12345)
     return limit
@@ -136,7 +136,7 @@ class NoThreads(ProgramTest):
 
 
 class SpecialFiles(ProgramTest):
-    def test_a_pipe_or_a_device_in_place_of_a_checkpoint(self):
+    def test_a_pipe_or_a_device_is_refused_as_a_checkpoint(self):
         output = self.path("out.h5")
         os.mkdir(output + ".checkpoint")
         checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")
@@ -193,7 +193,7 @@ class ClockJumps(ProgramTest):
     jumping = {**os.environ, "LD_PRELOAD": os.environ["HEADWAY_CLOCK_JUMPS"]}
 
     def check_times(self, file_path):
-        """That the clock did jump, and no duration with it."""
+        """Checks that the clock did jump, and that no duration did."""
         with h5py.File(file_path) as file:
             started = datetime.datetime.fromisoformat(file.attrs["started"].replace("Z", "+00:00"))
             seconds = file.attrs["seconds"]
@@ -291,7 +291,7 @@ class TwoProcesses(ProgramTest):
         self.assertIn(running.returncode, (0, 2), error)
         self.assertGreater(others, 1)
 
-    def test_sample_on_one_checkpoint_folder(self):
+    def test_two_samplers_on_one_checkpoint_folder_do_no_harm(self):
         output = self.path("out.h5")
         arguments = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=100", "--set",
                      "sample.warmup=50", "--set", "sample.checkpoint_seconds=0.01"]

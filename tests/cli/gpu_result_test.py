@@ -42,7 +42,7 @@ class GpuResult(ProgramTest):
             self.assertIn('device = "cpu"', text)
             changed = text.replace('device = "cpu"', 'device = "cuda"')
             file.attrs["study_toml"] = changed.replace('precision = "fp32"', 'precision = "bf16"')
-            del file.attrs["text_sha256"]  # as in files of version 0.1
+            del file.attrs["text_sha256"]  # files of version 0.1 have none either
 
     def test_evaluate_gives_the_numbers_of_the_cpu(self):
         found = {}

@@ -70,7 +70,7 @@ class TrainedHeads(ProgramTest):
             self.assertEqual(len(json.loads(process.stdout)["points"]), 1)
         return pruned
 
-    def test_contributions_of_both_kinds_of_values(self):
+    def test_contributions_of_both_kinds_of_values_are_taken_by_the_theory(self):
         for number, variant in enumerate(("softmax", "hyla"), 1):
             data, found = self.extract(f"{variant}.h5", "--layers", "1,2", "--set", f"extract.run={number}")
             self.assertEqual((found["label"], found["heads"]), (variant, [4, 4]))
@@ -92,7 +92,7 @@ class TrainedHeads(ProgramTest):
         pairs, found = self.extract("pairs.h5", "--set", "extract.run=2", "--set", "extract.parts=pairs")
         self.assertEqual(found["heads"], [3, 4])  # {direct, heads that generate} x {residual, heads, feed-forward}
 
-    def test_attention(self):
+    def test_attention_is_extracted_and_taken_by_the_theory(self):
         data, found = self.extract("attention.h5", "--form", "attention", "--layers", "1,2")
         self.assertEqual(found["heads"], [2, 2])
         with h5py.File(data) as file:
@@ -193,7 +193,7 @@ class TrainedHeads(ProgramTest):
             self.assertIn("groups", file)
         self.check(run("prune", self.trained, "--theory", ",".join([files[0], files[0]])), 78, "prune.theory[2]")
 
-    def test_refusals(self):
+    def test_bad_requests_are_refused(self):
         bare = self.train(STUDY, "bare.h5", "--set", "train.keep_weights=false")
         data, _ = self.extract("softmax.h5")
         solved, theory, other = self.path("solved.h5"), self.path("theory.h5"), self.path("other.h5")

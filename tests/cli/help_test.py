@@ -97,7 +97,7 @@ class Readme(unittest.TestCase):
                     if row[0] in columns:
                         self.assertTrue(row[1].replace("`", "") in words_of(text), row[1])
 
-    def test_exit_codes(self):
+    def test_exit_codes_are_those_of_the_help(self):
         text = words_of(run("--help").stdout.partition("Exit codes:")[2])
         rows = [row for row in self.rows("## Exit codes") if row[0].isdigit()]
         self.assertEqual([int(row[0]) for row in rows], [0, 2, 64, 65, 66, 69, 70, 73, 78, 130])
@@ -195,7 +195,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
-    def test_verbs_and_options(self):
+    def test_verbs_and_options_are_offered(self):
         self.assertEqual(set(self.offered("headway", "")), {*verbs(), "--help", "--version"})
         self.assertEqual(self.offered("headway", "so"), ["solve"])
         for verb in verbs():
@@ -209,7 +209,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(self.offered("headway", "completion", ""), ["bash", "zsh"])
         self.assertEqual(self.offered("headway", "solve", "x", "--seed", ""), [])
 
-    def test_keys_of_set_and_their_values(self):
+    def test_keys_of_set_and_their_values_are_offered(self):
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "mod"), ["model."])
         self.assertIn("model.temperature=", self.offered("headway", "solve", "x", "--set", "model."))
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "model.att"), ["model.attention=", "model.attention_prior="])
@@ -218,7 +218,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(self.offered("headway", "solve", "x", "--set", "model.attention", "=", "har"), ["hardmax"])
         self.assertEqual(self.offered("headway", "train", "x", "--set", "train.keep_weights", "=", ""), ["true", "false"])
 
-    def test_studies_and_files(self):
+    def test_studies_and_files_are_offered(self):
         self.write("hmm-mine.toml", "")
         shipped = run("studies", "--names").stdout.split()
         mine = [name for name in shipped if name.startswith("hmm")]
@@ -240,11 +240,11 @@ printf '%s\\n' "${COMPREPLY[@]}"
         self.assertIn("x: cannot be opened", shown)  # every option was whole
 
     @unittest.skipUnless(shutil.which("bash"), "no bash")
-    def test_at_a_terminal_in_bash(self):
+    def test_bash_completes_at_a_terminal(self):
         self.typed(["bash", "--norc", "--noprofile", "-i"], f"source {self.script}")
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
-    def test_at_a_terminal_in_zsh(self):
+    def test_zsh_completes_at_a_terminal(self):
         os.mkdir(self.path("functions"))
         self.write("functions/_headway", run("completion", "zsh").stdout)
         self.typed(["zsh", "-f", "-i"], "fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -D; "

@@ -20,7 +20,7 @@ class IdleOptions(ProgramTest):
     def said(self, verb, *arguments):
         return run(verb, self.data, "-q", *FEW, *arguments).stderr
 
-    def test_attention_of_path_features(self):
+    def test_a_form_of_attention_is_idle_with_path_features(self):
         hard = ("--set", "model.attention=hardmax")
         self.assertIn('model.attention = "hardmax" has no effect', self.said("solve", *hard))
         self.assertIn("holds path features", self.said("solve", *hard))
@@ -35,7 +35,7 @@ class IdleOptions(ProgramTest):
         self.data = inputs  # there it has an effect
         self.assertNotIn("has no effect", self.said("solve", *hard))
 
-    def test_weights_of_the_exact_sampler_and_the_evidence_of_others(self):
+    def test_weights_are_idle_with_the_exact_sampler_and_evidence_with_others(self):
         keep = ("--set", "sample.keep_weights=true")
         self.assertIn("sample.keep_weights = true has no effect", self.said("sample", *FEW_DRAWS, *keep))
         gibbs = ("--set", "sample.sampler=gibbs", *FEW_DRAWS)

@@ -36,7 +36,7 @@ class Kills(ProgramTest):
         return content(self.path("reference.h5")), time.monotonic() - began, done.returncode
 
     def kill(self, seconds, *arguments):
-        """Starts the program on the output and kills it; whether it was still running."""
+        """Starts the program on the output and kills it. Returns whether it was still running."""
         with subprocess.Popen([PROGRAM, *arguments, "-o", self.output, "-q"], stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as process:
             time.sleep(seconds)
@@ -65,27 +65,27 @@ class Kills(ProgramTest):
             done = run(*arguments, "-o", self.output, "-q")
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertEqual(content(self.output), whole)
-        # What killed processes left, the last one removed.
+        # The last process has removed what the killed ones left.
         known = {"small.toml", "tiny.toml", "reference.h5", "out.h5", "part-0.h5", "part-1.h5"}
         left = set(os.listdir(self.directory)) - known
         self.assertEqual(left, set())
         print(f"{arguments[0]}: {struck} of {KILLS} kills struck a running process")
 
-    def test_solve(self):
+    def test_solve_loses_nothing(self):
         self.check_verb("solve", self.study, *WIDTHS)
 
-    def test_solve_in_place_of_an_old_result(self):
+    def test_solve_in_place_of_an_old_result_loses_nothing(self):
         self.check_verb("solve", os.path.join(STUDIES, "hmm-four-paths.toml"), "--set",
                         "task.test_examples=50", replaced=True)
 
-    def test_sample(self):
+    def test_sample_loses_nothing(self):
         self.check_verb("sample", self.study, *SAMPLE)
 
     @unittest.skipUnless(can_train(), "this build has no LibTorch")
-    def test_train(self):
+    def test_train_loses_nothing(self):
         self.check_verb("train", self.write("tiny.toml", TINY))
 
-    def test_merge(self):
+    def test_merge_loses_nothing(self):
         parts = [self.path(f"part-{i}.h5") for i in range(2)]
         for i, part in enumerate(parts):
             self.check(run("sample", self.study, *SAMPLE, "--shard", f"{i}/2", "-o", part, "-q"), 0)

@@ -84,7 +84,7 @@ class Latents(NetworksTest):
                 self.assertEqual(labels["label"].shape, (400, 1))
                 self.assertEqual(set(np.unique(labels["feature"])), {0, 1})
                 self.assertTrue(np.all((labels["answer"][()] >= 0) & (labels["answer"][()] < 5)))
-            # Mean codes are those of the codes that are there.
+            # The mean codes in the file are the means of the codes in the file.
             label = file["runs/0/labels/held_out/label"][:, 0]
             codes = file["runs/0/layers/1/codes/held_out"][()]
             means = file["runs/0/layers/1/similarity/mean_codes"][()]
@@ -106,7 +106,7 @@ class Latents(NetworksTest):
         self.assertNotIn("trained again", run("latents", self.fuzzy, "--dry-run").stderr)
         self.assertEqual(again["runs"], from_result["runs"])
 
-    def test_options(self):
+    def test_options_do_what_they_say(self):
         trained = self.trained(self.fuzzy)
         found = self.object_of("latents", trained, "--set", "latents.layers=[2]", "--set",
                                "latents.weights=last", "--set", "latents.task.inputs=fixed_query")
@@ -127,7 +127,7 @@ class Latents(NetworksTest):
         self.check(process, 78, "as in the training of the network")
         self.assertNotIn("of these held-out tasks", process.stderr)
 
-    def test_refusals(self):
+    def test_bad_requests_are_refused(self):
         trained = self.trained(self.fuzzy)
         bare = self.trained(self.fuzzy, "--set", "train.keep_weights=false", output="bare.h5")
         for arguments, code, words in (
@@ -159,7 +159,7 @@ class Evaluate(NetworksTest):
         self.assertEqual(set(found["runs"][0]["evaluations"]),
                          {"train", "validation", "held_out", "unknown_terms"})
 
-    def test_other_data_of_the_kind(self):
+    def test_other_data_of_the_same_kind_give_other_scores(self):
         trained = self.trained(self.sraven)
         output = self.path("evaluated.h5")
         own = self.object_of("evaluate", trained)
@@ -177,7 +177,7 @@ class Evaluate(NetworksTest):
         self.assertRegex(run("inspect", output).stdout, r"0/evaluations/held_out +\d+ +[\d.]+ +[\d.]+ +-\n")
 
     def test_the_task_of_each_network_is_told(self):
-        """Of the sweep over seeds every network has its own split, and here its own length too."""
+        """In the sweep over seeds every network has its own split, and here also its own length."""
         trained = self.trained(self.fuzzy, "--set", "sweep.task.sequence_length=[8, 12]")
         output = self.path("evaluated.h5")
         found = self.object_of("evaluate", trained, "-o", output)
@@ -195,7 +195,7 @@ class Evaluate(NetworksTest):
         named = self.object_of("evaluate", trained, "--task", "fuzzy-logic-small", "--dry-run")
         self.assertIn("sequence_length = 24", named["evaluated_on"])
 
-    def test_lengths_and_splits(self):
+    def test_changes_of_length_and_of_held_out_tasks_are_told(self):
         trained = self.trained(self.fuzzy)
         process = run("evaluate", trained, "--set", "task.sequence_length=25")
         self.check(process, 0)
@@ -203,7 +203,7 @@ class Evaluate(NetworksTest):
         process = run("evaluate", trained, "--set", "task.seed=9")
         self.check(process, 0, "of these held-out tasks")
 
-    def test_refusals(self):
+    def test_bad_requests_are_refused(self):
         trained = self.trained(self.fuzzy)
         solved = self.path("solved.h5")
         self.check(run("solve", self.study, "-o", solved), 0)
@@ -230,19 +230,19 @@ class Evaluate(NetworksTest):
 
 
 class WithoutTraining(NetworksTest):
-    def test_plans(self):
+    def test_a_plan_says_what_would_be_trained(self):
         plan = self.object_of("latents", self.fuzzy, "--dry-run")
         self.assertEqual((plan["networks"], plan["trains_first"], plan["examples"]), (2, True, 400))
         self.check(run("latents", self.fuzzy, "--dry-run"), 0)
 
-    def test_tasks_without_codes(self):
+    def test_tasks_without_codes_are_refused(self):
         self.write("words.txt", "to be or not to be, that is the question; " * 8)
         text = self.write("text.toml", TEXT)
         self.check(run("latents", text), 78, 'task.kind = "text"', 'must be "fuzzy_logic" or "sraven"')
         self.check(run("latents", self.study), 78, "task.kind", 'must be "fuzzy_logic" or "sraven"')
 
     @unittest.skipIf(can_train(), "this build has LibTorch")
-    def test_without_libtorch(self):
+    def test_a_build_without_libtorch_says_so(self):
         self.check(run("latents", self.fuzzy), 69, "LibTorch")
 
 

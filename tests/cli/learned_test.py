@@ -208,7 +208,7 @@ class Refused(ProgramTest):
         for word in words:
             self.assertIn(word, process.stderr)
 
-    def test_bad_values(self):
+    def test_bad_values_are_named(self):
         key = "model.attention_prior"
         for setting, words in [
                 (f"{key}.variance=0", [f"{key}.variance = 0", "> 0"]),
@@ -233,7 +233,7 @@ class Refused(ProgramTest):
         self.refused([f"{key}.dims = 3", "from 1 to 2"], "--set", f"{key}.form=queries_keys", "--set", f"{key}.dims=3")
         self.refused([f"{key}.dims is missing"], "--set", f"{key}.form=queries_keys")
 
-    def test_data_that_no_attention_can_be_learned_on(self):
+    def test_data_that_no_attention_can_be_learned_on_are_named(self):
         path = self.path("features.h5")
         with h5py.File(path, "w") as file:
             file.attrs["schema_name"], file.attrs["schema_version"] = "headway-dataset", np.array([1, 0])
@@ -256,7 +256,7 @@ class Refused(ProgramTest):
         run("sample", data, *PRIOR, *QUICK, "-q", "-o", self.path("draws.h5"))
         self.assertIn("attention_largest_mean", run("inspect", self.path("draws.h5")).stdout.split("Contents:")[0])
 
-    def test_masks_that_hide_every_key(self):
+    def test_masks_that_hide_every_key_are_named(self):
         path = write_data(self.path("masked.h5"))
         with h5py.File(path, "a") as file:
             mask = np.ones((6, 4))
@@ -288,7 +288,7 @@ class Refused(ProgramTest):
         self.assertEqual(process.returncode, 65)
         self.assertIn("no attention is given", process.stdout)
 
-    def test_other_verbs(self):
+    def test_other_verbs_say_that_they_cannot(self):
         for verb in ("align", "prune"):
             self.refused(["attention is learned by solve and sample alone"], verb=verb)
 

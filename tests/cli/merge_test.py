@@ -45,25 +45,25 @@ class Merge(ProgramTest):
                 self.assertNotIn("shard", file.attrs)
                 self.assertNotIn("--shard", file.attrs["command"])
 
-    def test_solve(self):
+    def test_parts_of_solve_become_the_whole(self):
         self.check_verb("solve", self.study, *SOLVE)
 
     def test_solve_without_warm_start_and_many_temperatures(self):
         self.check_verb("solve", self.study, "--set", "solve.warm_start=false",
                         "--set", "model.temperature=[0.1,0.2,0.5,1,2]")
 
-    def test_sample(self):
+    def test_parts_of_sample_become_the_whole(self):
         self.check_verb("sample", self.study, *SAMPLE)
 
-    def test_sample_of_weights(self):
+    def test_parts_of_samples_of_weights_become_the_whole(self):
         self.check_verb("sample", self.study, *SAMPLE, "--set", "sample.sampler=gibbs",
                         "--set", "sample.keep_weights=true")
 
     @needs_training
-    def test_train(self):
+    def test_parts_of_train_become_the_whole(self):
         self.check_verb("train", self.write("grid.toml", GRID), counts=(2, 7))  # each part loads LibTorch
 
-    def test_gram(self):
+    def test_parts_of_gram_become_the_whole(self):
         data = [self.path("a.h5"), self.path("b.h5")]
         write_many(data[0], 3000, 1)
         write_many(data[1], 2500, 2)
@@ -134,7 +134,7 @@ class Merge(ProgramTest):
         part, _ = self.make("solve", self.study, 2)
         self.check(run("align", part), 0, "it is part 0/2 of its study")
 
-    def test_usage(self):
+    def test_bad_shards_are_refused(self):
         for wrong in ("2/2", "-1/2", "1", "1/0", "a/b", "1/2/3", "1/99999999"):
             with self.subTest(wrong):
                 self.check(run("solve", self.study, f"--shard={wrong}"), 64, "--shard", "0 <= i < n")

@@ -97,7 +97,7 @@ needs_training = unittest.skipUnless(can_train(), "this build has no LibTorch")
 
 
 class Plans(OneShotTest):
-    def test_the_shipped_study(self):
+    def test_the_shipped_study_has_its_number_of_parameters(self):
         for name in ("omniglot-one-shot", os.path.join(STUDIES, "omniglot-one-shot.toml")):
             process = run("train", name, "--dry-run", "--json", cwd=self.directory)
             self.check(process, 0)
@@ -107,7 +107,7 @@ class Plans(OneShotTest):
             self.assertEqual(plan["variant"], "linear_value")
             self.assertGreater(plan["flops_per_step"], 1e9)
 
-    def test_refusals(self):
+    def test_bad_settings_are_refused(self):
         folder = self.path("drawings/Alphabet1/character09")
         cases = [
             ("train.mlp_dim=8", 78, ["train.mlp_dim = 8", "linear-value network has"]),
@@ -126,14 +126,14 @@ class Plans(OneShotTest):
             with self.subTest(setting=setting):
                 self.check(run("train", self.tiny, "--dry-run", "--set", setting), code, *words)
 
-    def test_damaged_drawing(self):
+    def test_a_damaged_drawing_is_named(self):
         path = self.path("drawings/Alphabet0/character04/2.png")
         with open(path, "r+b") as file:
             file.seek(45)
             file.write(b"\xff\xff")
         self.check(run("train", self.tiny, "--dry-run"), 65, "2.png")
 
-    def test_too_few_characters(self):
+    def test_too_few_characters_are_refused(self):
         for character in range(3, 10):
             shutil.rmtree(self.path(f"drawings/Alphabet{character % 2}/character{character:02d}"))
         self.check(run("train", self.tiny, "--dry-run"), 65, "drawings", "3")
@@ -144,7 +144,7 @@ class Plans(OneShotTest):
 
 @needs_training
 class Training(OneShotTest):
-    def test_splits_and_accuracy(self):
+    def test_every_split_has_its_accuracy(self):
         process = run("train", self.tiny, "--set", self.sets, "--json")
         self.check(process, 0)
         summary = json.loads(process.stdout.splitlines()[-1])
@@ -158,7 +158,7 @@ class Training(OneShotTest):
         for word in ("linear_value", "validation accuracy", "digits accuracy"):
             self.assertIn(word, text)
 
-    def test_killed_and_resumed_to_the_same_bits_on_any_threads(self):
+    def test_a_killed_run_resumes_to_the_same_bits_on_any_threads(self):
         whole = self.trained("--threads", "1")
         output = self.path("resumed.h5")
         arguments = ["train", self.tiny, "-o", output, "--threads", "2"]
@@ -181,7 +181,7 @@ class Training(OneShotTest):
                     np.testing.assert_array_equal(values[()], two["runs/0"][group][name][()])
 
 
-    def test_stopped_amid_matrix_products(self):
+    def test_a_stop_amid_matrix_products_does_no_harm(self):
         """A signal's frame must not land in what a matrix product keeps below the stack pointer."""
         sizes = [word for key in ("model_dim=256", "heads=4", "query_dim=512", "batch=64",
                                   "log_every=1", "steps=100000", "eval_every=0",
@@ -280,7 +280,7 @@ class Extracting(OneShotTest):
         note = run("predict", self.result, self.heads, "-v").stderr
         self.assertIn("its attention heads are not used", note)
 
-    def test_options(self):
+    def test_options_do_what_they_say(self):
         last = json.loads(run("extract", self.result, "--set", " extract.weights =last", "--json",
                               "--set", "extract.out_of_distribution_examples=0").stdout)
         self.assertEqual((last["weights"], last["step"]), ("last", 40))
@@ -293,7 +293,7 @@ class Extracting(OneShotTest):
         self.assertEqual([s["name"] for s in json.loads(fewer.stdout)["splits"]],
                          ["train", "test", "validation"])
 
-    def test_plan_and_table(self):
+    def test_plan_and_table_say_what_is_extracted(self):
         plan = run("extract", self.result, "--dry-run", "-o", self.heads)
         self.check(plan, 0)
         self.assertIn("30 train", plan.stdout)
@@ -324,7 +324,7 @@ class Extracting(OneShotTest):
             self.assertEqual([one["name"] for one in json.loads(process.stdout)["splits"]],
                              ["train", "test", "validation", *further])
 
-    def test_refusals(self):
+    def test_bad_requests_are_refused(self):
         self.check(run("extract", self.path("none.h5")), 66, "none.h5")
         self.check(run("extract", self.tiny), 65, "drawings.toml", "headway train")
         self.check(run("extract", self.result, "-o", self.result, "--force"), 73, "is the input")
@@ -346,7 +346,7 @@ class Extracting(OneShotTest):
             self.check(run("extract", self.result, *given), 78, "must be absent", "linear_value")
         self.check(run("prune", self.result, "--set", "prune.removed_as=mean"), 78, "prune.removed_as", "linear_value")
 
-    def test_weights_of_another_architecture(self):
+    def test_weights_of_another_architecture_are_refused(self):
         def put(name, values):
             with h5py.File(self.result, "r+") as file:
                 weights = file["runs/0/best_weights"]

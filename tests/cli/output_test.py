@@ -68,7 +68,7 @@ class Inspect(ProgramTest):
 
 
 class Streams(ProgramTest):
-    def test_full_and_closed_standard_output(self):
+    def test_a_full_or_closed_standard_output_is_told(self):
         for verb in ("solve", "align", "prune", "inspect"):
             with self.subTest(verb=verb), open("/dev/full", "w", encoding="utf-8") as full:
                 process = run(verb, self.study, stdout=full)
@@ -95,7 +95,7 @@ class Streams(ProgramTest):
             process = run("solve", self.study, stdout=pipe)
         self.assertEqual(process.returncode, 73, process.stderr)
 
-    def test_quiet_and_plain_progress(self):
+    def test_progress_is_plain_without_a_terminal_and_silent_with_q(self):
         quiet = run("solve", self.study, "-q")
         self.check(quiet, 0)
         self.assertEqual(quiet.stderr, "")
@@ -141,7 +141,7 @@ class OutputFile(ProgramTest):
 
 
 class JsonOutput(ProgramTest):
-    def test_one_object_and_nothing_else(self):
+    def test_it_is_one_object_and_nothing_else(self):
         for arguments in (["solve", self.study], ["align", self.study], ["prune", self.study],
                           ["solve", self.study, "--dry-run"], ["inspect", self.study],
                           ["solve", self.study, "-v"], ["solve", self.study, "-q"]):
@@ -176,7 +176,7 @@ class ExitCodes(ProgramTest):
         self.assertIn(False, [p["converged"] for p in strict_json(process.stdout)["points"]])
         self.assertTrue(os.path.exists(output))
 
-    def test_help_and_version(self):
+    def test_help_and_version_end_with_0(self):
         text = run("--help")
         self.check(text, 0)
         for word in ("solve", "align", "prune", "inspect", "validate", "Examples:"):

@@ -46,7 +46,7 @@ class PredictNetworks(TrainTest):
         plan = json.loads(run("predict", self.trained, self.new, "--dry-run", "--json").stdout)
         self.assertEqual((plan["networks"], plan["sets"]), (2, {"few": 2, "later": 8}))
 
-    def test_weights_and_one_network(self):
+    def test_one_network_predicts_with_the_weights_asked_for_and_has_no_sd(self):
         one = self.path("one.h5")
         self.check(run("train", self.tiny, "-q", "-o", one), 0)
         said = run("predict", one, self.new, "-q", "--set", "evaluate.weights=last")
@@ -70,7 +70,7 @@ class PredictNetworks(TrainTest):
         self.check(run("predict", self.trained), 64, "takes a result and one file of new inputs")
         self.check(run("predict", self.trained, self.path("words.txt")), 65, "words.txt")
 
-    def test_a_text(self):
+    def test_a_text_gets_its_bits_and_likely_next_tokens(self):
         trained, letter = self.path("text.h5"), self.write("letter.txt", "to be or not to")
         self.check(run("train", self.text, "-q", "-o", trained), 0)
         os.remove(self.path("words.txt"))  # the data of the training are not needed

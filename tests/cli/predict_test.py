@@ -66,7 +66,7 @@ class Predict(ProgramTest):
         solved = self.result("solve")
         self.compare(solved, self.predict(solved, self.data), "test")
 
-    def test_a_result_of_sample(self):
+    def test_a_result_of_sample_predicts_as_it_did(self):
         sampled = self.result("sample", "--set", "sample.draws=2000", "--set", "sample.chains=4")
         predictions = self.predict(sampled, self.new)
         self.compare(sampled, predictions)
@@ -131,7 +131,7 @@ class Predict(ProgramTest):
         self.check(run("predict", solved, self.new), 65, "is not the data that this result was computed from")
         self.assertTrue(os.path.exists(kept))
 
-    def test_gram_matrices(self):
+    def test_a_result_of_a_gram_matrix_predicts_as_it_did(self):
         gram = self.path("gram.h5")
         self.check(run("gram", self.data, "-o", gram, "-q"), 0)
         solved = self.path("from_gram.h5")

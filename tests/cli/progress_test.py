@@ -11,7 +11,7 @@ BAR = re.compile(r"\[#* *\] \d+ %")
 
 
 def lines_of(text):
-    """The lines that take each other's place, and those that stay."""
+    """All lines that were shown: those that replaced each other in place, and those that stayed."""
     return [line for line in text.replace("\r\x1b[K", "\n").splitlines() if line]
 
 
@@ -23,13 +23,13 @@ class Progress(ProgramTest):
         self.assertEqual([line for line in bars if len(line) >= columns], [])
         return bars
 
-    def test_a_sweep_of_the_theory(self):
+    def test_a_sweep_of_the_theory_tells_the_time_left(self):
         for columns in (80, 60):
             bars = self.check_lines(columns, "solve", "solve", "hmm-four-paths", "--threads", "1", "--set",
                                     "model.widths=[10,20,50,100]", "--set", "model.temperature=[0.01,0.02,0.05,0.1]")
             self.assertTrue(any(" left" in line for line in bars), bars)
 
-    def test_samples_of_a_sweep(self):
+    def test_samples_of_a_sweep_have_one_rising_share(self):
         data = self.path("data.h5")
         write_path_features(data)
         for columns in (80, 60):
@@ -46,7 +46,7 @@ class Progress(ProgramTest):
 
 @needs_training
 class Training(TrainTest):
-    def test_the_whole_study(self):
+    def test_the_share_is_of_the_whole_study(self):
         sweep = ("--set", "sweep.seed=[1, 2, 3]", "--set", "train.steps=400", "--jobs", "1")
         for columns in (80, 60):
             text = on_terminal(columns, "train", self.tiny, *sweep)

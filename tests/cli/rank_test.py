@@ -36,7 +36,7 @@ class RankOfParts(ProgramTest):
         return json.loads(process.stdout)
 
     def test_every_measure_is_that_of_python(self):
-        """Only the draws of the estimate are others."""
+        """All numbers agree except the draws of the estimate, which are others."""
         (mine,) = self.object_of(self.data)["runs"]
         theirs = headway.rank_parts(self.data)
         both = {name for name in theirs.columns if name.startswith(("removal", "expected", "cut")) and not name.endswith("_error")}
@@ -71,7 +71,7 @@ class RankOfParts(ProgramTest):
         for words in ("cut, U = 1", "--only head_ranking"):
             self.assertIn(words, page)
 
-    def test_the_refitted_readout_and_k(self):
+    def test_the_refitted_readout_and_k_can_be_chosen(self):
         (mine,) = self.object_of(self.data, *settings("rank.readout=refitted", "rank.cheapest=2", "rank.penalty=3"))["runs"]
         self.assertEqual((mine["target"], mine["k"], mine["penalty"]), ("removal_frozen_refitted", 2, 3))
         self.assertAlmostEqual(sum(mine["among_cheapest"]), 2.0)
@@ -114,7 +114,7 @@ class RankOfNetworks(ProgramTest):
         self.trained = self.path("trained.h5")
         self.check(run("train", self.write("heads.toml", STUDY), "-o", self.trained, "-q"), 0)
 
-    def test_heads_of_all_networks(self):
+    def test_all_networks_have_their_heads_ranked(self):
         process = run("rank", self.trained, "--json", "-q", *settings(*FEW))
         self.check(process, 0)
         runs = json.loads(process.stdout)["runs"]
@@ -138,7 +138,7 @@ class RankOfNetworks(ProgramTest):
         self.assertGreater(np.abs(np.array(one["columns"]["removal_zero_fixed"]["value"])
                                   - np.array(one["columns"]["removal_mean_fixed"]["value"])).max(), 0.0)
 
-    def test_the_same_bits_on_any_threads(self):
+    def test_any_threads_give_the_same_bits(self):
         alone = run("rank", self.trained, "--json", "-q", "--threads", "1", *settings(*FEW))
         both = run("rank", self.trained, "--json", "-q", "--threads", "2", *settings(*FEW))
         first, second = (json.loads(process.stdout) for process in (alone, both))

@@ -20,7 +20,7 @@ class ReplacedDataSet(ProgramTest):
         write_path_features(data, rng_seed=2)
         self.check(run("solve", result), 0, "result.h5", "other data than", "data.h5", "not the same again")
         self.check(run("align", result), 0, "result.h5", "the data are not the same")
-        process = run("solve", result, "--set", "task.file=" + self.other(), "--json")  # meant
+        process = run("solve", result, "--set", "task.file=" + self.other(), "--json")  # --set says that it is meant
         self.check(process, 0)
         self.assertNotIn("other data", process.stderr)
 

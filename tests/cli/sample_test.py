@@ -159,7 +159,7 @@ class Output(ProgramTest):
 
 
 class Refusals(ProgramTest):
-    def test_options(self):
+    def test_bad_options_are_refused(self):
         for setting, code, words in BAD_OPTIONS:
             with self.subTest(setting=setting):
                 output = self.path("out.h5")
@@ -274,7 +274,7 @@ class Checkpoints(ProgramTest):
         self.assertNotIn("resuming", afresh.stderr)
         self.assertFalse(os.path.exists(output + ".checkpoint"))
 
-    def test_force_starts_afresh(self):
+    def test_force_begins_afresh(self):
         output, arguments, _ = self.interrupted()
         process = run("sample", self.study, *arguments, "-o", output, "--force")
         self.assertIn(process.returncode, (0, 2), process.stderr)
@@ -307,7 +307,7 @@ class Checkpoints(ProgramTest):
             self.check(run("sample", self.study, *arguments, "-o", output), 65, "point_0",
                        "truncated or damaged", "--force")
 
-    def test_a_file_in_the_way_of_the_folder(self):
+    def test_a_file_in_the_way_of_the_folder_is_named(self):
         output = self.path("out.h5")
         self.write("out.h5.checkpoint", "mine")
         self.check(run("sample", self.study, *QUICK, "-o", output), 73, "out.h5.checkpoint")
@@ -326,7 +326,7 @@ class Checkpoints(ProgramTest):
         folder = output + ".checkpoint"
         self.assertEqual(os.listdir(folder) if os.path.exists(folder) else [], [])
 
-    def test_without_checkpoints(self):
+    def test_without_checkpoints_there_is_no_folder(self):
         output = self.path("out.h5")
         folder = output + ".checkpoint"
         process = run("sample", self.study, *QUICK, "--set", "sample.checkpoint_seconds=0", "-o",

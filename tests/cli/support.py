@@ -102,15 +102,15 @@ def write_path_features(path, rng_seed=1, heads=(2,), **changes):
 
 
 def write_many(path, examples, seed):
-    """Path features of so many examples: a leaf of the sums is 1,024 of them."""
+    """Path features of so many examples. Sums are made of leaves of 1,024 examples."""
     rng = np.random.default_rng(seed)
     write_path_features(path, rng_seed=seed, **{"train/path_features": rng.normal(size=(examples, 2, 5)),
                                                 "train/labels": np.sign(rng.normal(size=examples))})
 
 
 def most_memory(*arguments):
-    """Bytes that the program held at most, as the kernel counted them. Of a process of its own: what a parent
-    holds when it starts a child counts for the child."""
+    """The most bytes that the program held, as the kernel counted them. A process of its own starts it, because memory that a
+    parent holds when it starts a child counts for the child."""
     script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
               "stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
     measured = subprocess.run([sys.executable, "-c", script, PROGRAM, *map(str, arguments)],
@@ -124,7 +124,7 @@ TIMES = {"seconds", "sampling_seconds", "ess_bulk_min_per_second", "training_sec
 
 
 def content(file_path):
-    """Every array as bytes and every attribute of a result, but for times."""
+    """Every array as bytes and every attribute of a result, without times."""
     found = {}
 
     def keep(name, item):
@@ -147,7 +147,7 @@ def content(file_path):
 
 
 def check_equal(test, one, two):
-    """That two result files hold the same bits, but for times."""
+    """Checks that two result files hold the same bits, apart from times."""
     one, two = content(one), content(two)
     test.assertEqual(set(one), set(two))
     test.assertEqual([name for name in one if one[name] != two[name]], [])
@@ -172,7 +172,7 @@ class ProgramTest(unittest.TestCase):
         return path
 
     def check(self, process, code, *words):
-        """The exit code, and every word in the message; nothing on standard output on failure."""
+        """Checks the exit code, that the message has every word, and that a failure prints nothing on standard output."""
         text = f"{process.args}\n-- stdout\n{process.stdout}\n-- stderr\n{process.stderr}"
         self.assertEqual(process.returncode, code, text)
         for word in words:

@@ -191,7 +191,7 @@ class Terminal(ProgramTest):
                 self.assertLessEqual(max(map(len, lines)), columns, text)
                 table = text.split("posterior means")[-1].splitlines()
                 blocks = sum(line.startswith("widths") for line in table)
-                self.assertTrue(row is None or blocks > 1, text)  # each says what its rows are: two points
+                self.assertTrue(row is None or blocks > 1, text)  # a narrow table has several blocks, and each names its points
                 self.assertEqual(sum(row is not None and row in line for line in table), 2 * blocks if row else 0)
         slow = on_terminal(30, "sample", self.write("slow.toml", SMALL), "--set", "sample.draws=3000")
         self.assertIn("\x1b[K", slow)

@@ -140,7 +140,7 @@ class Checkpoints(TrainTest):
         self.check(run("train", self.tiny, "-o", output), 0)
         self.check(run("train", self.tiny, "-o", output), 73, "--force")
 
-    def test_a_file_in_the_way_of_the_folder(self):
+    def test_a_file_in_the_way_of_the_folder_is_named(self):
         self.write("out.h5.checkpoint", "mine")
         self.check(run("train", self.tiny, "-o", self.path("out.h5")), 73, "out.h5.checkpoint")
 

@@ -57,7 +57,7 @@ REFUSALS = [
 
 
 class Plans(TrainTest):
-    def test_published_sizes(self):
+    def test_networks_have_the_published_sizes(self):
         larger = "sweep.train=[{layers = 4}, {layers = 8}, {layers = 16}, {width_multiplier = 2}]"
         for study, settings, parameters in (
                 ("fuzzy-logic-reference", "task.sequence_length=16", [151009]),
@@ -142,7 +142,7 @@ class Plans(TrainTest):
 
 
 class Refusals(TrainTest):
-    def test_options(self):
+    def test_bad_settings_are_refused(self):
         before = sorted(os.listdir(self.directory))
         studies = {"tiny": self.tiny, "text": self.text, "small": self.study}
         for study, setting, code, words in REFUSALS:
@@ -157,7 +157,7 @@ class Refusals(TrainTest):
         for verb in ("solve", "align", "prune", "sample"):
             self.check(run(verb, self.tiny), 78, 'task.kind = "fuzzy_logic"', "headway train")
 
-    def test_paths(self):
+    def test_bad_paths_of_outputs_are_refused(self):
         self.check(run("train", self.tiny, "--export", self.path("w.pt")), 64, ".safetensors")
         self.check(run("train", self.tiny, "-o", "/proc/none/out.h5"), 73, "none")
         self.check(run("train", self.tiny, "-o", self.tiny), 73, "is the input")
@@ -171,7 +171,7 @@ class Refusals(TrainTest):
             self.check(run("train", self.tiny, "--set", "train.device=cuda", *more), 69)
 
     @unittest.skipIf(can_train(), "this build has LibTorch")
-    def test_without_libtorch(self):
+    def test_a_build_without_libtorch_says_so(self):
         self.check(run("train", self.tiny, "-o", self.path("out.h5")), 69, "LibTorch")
         self.assertFalse(os.path.exists(self.path("out.h5")))
 
@@ -190,7 +190,7 @@ class SweptFiles(TrainTest):
         self.check(process, 0)
         return [one["evaluations"]["held_out"] for one in lines(process)[-1]["runs"]]
 
-    def test_plans_from_another_directory(self):
+    def test_plans_find_the_files_from_another_directory(self):
         # Paths of a study are taken from where it lies, typed ones from where one stands.
         for study, more, here in (
                 (self.swept, (), "/"),
@@ -282,7 +282,7 @@ class Output(TrainTest):
         self.check(run("train", one, "-o", two, "--threads", "2"), 0)
         self.check_same(content(one), content(two))
 
-    def test_texts(self):
+    def test_texts_are_measured_and_continued(self):
         output = self.path("out.h5")
         process = run("train", self.text, "-o", output)
         self.check(process, 0)
@@ -293,7 +293,7 @@ class Output(TrainTest):
         self.assertGreaterEqual(len(sample), 40)
         self.assertIn(sample, process.stdout)
 
-    def test_an_encoder_and_cross_attention(self):
+    def test_an_encoder_and_cross_attention_are_trained(self):
         output = self.path("out.h5")
         settings = ["--set", "train.encoder_layers=2", "--set", "train.positions=rotary"]
         plan = json.loads(run("train", self.tiny, *settings, "--dry-run", "--json").stdout)
@@ -309,7 +309,7 @@ class Output(TrainTest):
                             ("layers.1.value.weight", (2, 2, 8))):
             self.assertEqual(weights[name].shape, shape)
 
-    def test_byte_pair_tokens(self):
+    def test_byte_pair_tokens_are_learned_and_kept(self):
         one, two = self.path("one.h5"), self.path("two.h5")
         process = run("train", self.text, "--set", "task.level=bpe", "--set", "task.vocabulary=512",
                       "--set", "task.validation=0.15", "--set", "train.steps=5", "-o", one)
@@ -333,7 +333,7 @@ class Output(TrainTest):
         self.check(run("train", self.text, "--set", "task.level=bpe", "--set",
                        "task.vocabulary=512"), 65, f"words.txt: byte {len(words)} starts U+2581")
 
-    def test_sraven(self):
+    def test_sraven_has_its_splits_and_ceilings(self):
         study = os.path.join(STUDIES, "sraven-reference.toml")
         process = run("train", study, "--json", "--set", "train.layers=1", "--set", "train.steps=3",
                       "--set", "train.warmup_steps=1", "--set", "train.eval_examples=16", "--set",
@@ -354,12 +354,12 @@ class Output(TrainTest):
         self.assertEqual(json.loads(run("train", study, "--dry-run", "--json").stdout)["ceilings"]["all"]
                          ["accuracy"], ceilings["all"]["accuracy"])
 
-    def test_a_network_larger_than_memory(self):
+    def test_a_network_larger_than_memory_is_refused(self):
         for more in (("--dry-run",), ()):
             self.check(run("train", self.tiny, "--set", "train.model_dim=1000000", "--set", "train.layers=100", *more),
                        78, "train.model_dim", "GiB", "the memory of this machine")
 
-    def test_divergence(self):
+    def test_divergence_is_told(self):
         output = self.path("out.h5")
         process = run("train", self.tiny, "--set", "train.attention=linear", "--set",
                       "train.learning_rate=1000", "--set", "train.layers=4", "--set",
@@ -368,10 +368,10 @@ class Output(TrainTest):
         with h5py.File(output) as file:
             self.assertEqual(file["runs/0"].attrs["outcome"], "diverged")
             self.assertEqual(file["groups/0"].attrs["diverged"], 1)
-            self.assertNotIn("splits", file["groups/0"])  # scores of its middle are in no table
+            self.assertNotIn("splits", file["groups/0"])  # scores from before it diverged count nowhere
             self.assertTrue(np.isfinite(file["runs/0/weights/logits.weight"][()]).all())
 
-    def test_weights_for_other_programs(self):
+    def test_weights_are_exported_for_other_programs(self):
         output = self.path("out.h5")
         npz, tensors = self.path("w.npz"), self.path("w.safetensors")
         self.check(run("train", self.tiny, "-o", output, "--export", npz), 0)

@@ -47,7 +47,7 @@ class ShippedStudies(ProgramTest):
 
 
 class InPlaceOfAStudy(ProgramTest):
-    def test_data_set(self):
+    def test_a_data_set_is_solved(self):
         data = self.path("data.h5")
         write_path_features(data)
         process = run("solve", data, "--json", "--set", "model.widths=[10,100]")
@@ -288,14 +288,14 @@ class GreedySearch(ProgramTest):
         table = run("prune", self.data, "--set", "model.widths=[50]").stdout
         return points(process)[0]["cumulative"], kept, table
 
-    def test_on_validation_and_measured_on_test(self):
+    def test_it_is_made_on_validation_and_measured_on_test(self):
         curve, kept, table = self.pruned(**self.arrays)
         self.assertEqual((curve["greedy_on"], kept), ("validation", "validation"))
         self.assertIn("greedy on validation", table)
         self.assertEqual(curve["greedy_order"][0], 0)  # missed least on validation, most on test
         self.assertLess(curve["greedy"][1], curve["greedy"][0])
 
-    def test_on_the_test_set_without_validation(self):
+    def test_it_is_made_on_the_test_set_without_validation(self):
         arrays = {name: values for name, values in self.arrays.items() if "sets" not in name}
         curve, kept, table = self.pruned(**arrays)
         self.assertEqual((curve["greedy_on"], kept), ("test", "test"))
@@ -304,7 +304,7 @@ class GreedySearch(ProgramTest):
 
 
 class Inspect(ProgramTest):
-    def test_files(self):
+    def test_it_says_what_files_hold(self):
         data = self.path("data.h5")
         write_path_features(data)
         text = run("inspect", data)

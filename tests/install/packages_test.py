@@ -14,12 +14,12 @@ FOLDER = tempfile.TemporaryDirectory()
 HERE = Path(FOLDER.name)
 ROOT = HERE / "root"
 PACKAGE = ROOT / "usr/lib/python3/dist-packages"
-# What the file of a package is allowed to be linked with beside what the package depends on.
+# Packages that any file may be linked with, even if its package does not depend on them.
 ALWAYS = {"libc6", "libgcc-s1", "libstdc++6"}
 
 
 def run(*command, **variables):
-    """What a command says: away from the source tree, without what the environment knows of it."""
+    """What a command prints. It runs outside the source tree, and without the environment variables that point into it."""
     clean = {"PATH": "/usr/bin:/bin", "HOME": str(HERE), "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     done = subprocess.run([str(word) for word in command], cwd=HERE, env=clean | variables, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -54,14 +54,14 @@ class Packages(unittest.TestCase):
         cls.addClassCleanup(FOLDER.cleanup)
         configuration = BUILD / "CPackConfig.cmake"
         parts = re.search(r'CPACK_COMPONENTS_ALL "([^"]+)"', configuration.read_text())[1].split(";")
-        cls.parts = [part for part in parts if part != "development"]  # install.consumer has that
+        cls.parts = [part for part in parts if part != "development"]  # install.consumer tests that part
         run("cpack", "-G", "DEB", "--config", configuration, "-B", HERE / "made",
             "-D", "CPACK_COMPONENTS_ALL=" + ";".join(cls.parts), "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none")
         cls.files = {}
         for file in (HERE / "made").glob("*.deb"):
             cls.files[file.name.split("_")[0]] = file
             run("dpkg-deb", "-x", file, ROOT)
-        # Studies that nothing but the unpacked tree has.
+        # Studies that only the unpacked tree has.
         studies = ROOT / "usr/share/headway/studies"
         for name, study in (("only-here", "hmm-four-paths"), ("trained-here", "fuzzy-logic-small")):
             shutil.copy(studies / f"{study}.toml", studies / f"{name}.toml")
@@ -129,7 +129,7 @@ print(headway.__file__)
         self.assertIn("</html>", (HERE / "solved.html").read_text())
 
     def test_a_wheel_has_its_studies_in_the_package(self):
-        """As apps/python/CMakeLists.txt lays it out."""
+        """apps/python/CMakeLists.txt lays a wheel out in this way."""
         package = HERE / "wheel/headway"
         shutil.copytree(PACKAGE / "headway", package)
         shutil.copytree(ROOT / "usr/share/headway/studies", package / "share/headway/studies")
@@ -143,7 +143,7 @@ print(headway.__file__)
                     PYTHONPATH=PACKAGE).split()
         needed = packages_of(linked_with(module)) - ALWAYS
         self.assertGreater(len(needed), 4)
-        if "bookworm" in Path("/etc/os-release").read_text():  # whose names they are
+        if "bookworm" in Path("/etc/os-release").read_text():  # RUNTIME_PACKAGES has the names of this release
             self.assertEqual(sorted(needed), sorted(named))
 
 

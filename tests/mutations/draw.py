@@ -13,8 +13,8 @@ statistical. The first test that fails has noticed it. --wider gives those that 
 and of the Python package, too.
 
 DIR/build/draw-COMMIT-SEED.jsonl keeps what was found, so that a run that was stopped goes on. DIR/build/draw.md is the
-table. Mutations that do not compile, and those that compile to the same machine code, are counted apart: others are drawn
-in their place.
+table. Mutations that do not compile, and those that compile to the same machine code, are counted separately, and others are
+drawn in their place.
 """
 
 import argparse
@@ -37,14 +37,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/structure"))
 from check_includes import includes_of, module_included  # noqa: E402
-# What only a GPU runs. The kernels themselves stay: the emulator runs them.
+# Files that only a GPU runs get no mutations. The kernels themselves do: the emulator runs them.
 ON_A_GPU = re.compile(r"((attention|step)\.cu|attention_binding|attention_launches|cublas_product|gpu_step|/launch|cuda_device"
                       r"|gpu_attention|cuda_stream|device_attention|device_update|host_memory|bfloat16_products|built_gpu_kernels)(\.\w+)?$")
 RULES = ["universal.rules", "cpp.rules", "c_like.rules"]  # as `mutate FILE cpp` takes them
 NATIVE = "apps/python/native"
 TARGETS = ["unit_tests", "property_tests", "golden_tests", "statistical_tests", "headway_cli", "headway_python"]
-LEAST_SECONDS = 60.0    # before a test that is much slower than it was counts as failed
-MOST_BYTES = 12 << 30   # of memory, for a mutation that takes ever more
+LEAST_SECONDS = 60.0    # a test that became much slower counts as failed, but not before this time
+MOST_BYTES = 12 << 30   # limit of memory, for mutations that take ever more
 MOST_FILE_BYTES = 4 << 30
 
 
@@ -112,7 +112,7 @@ def may_compile(lines, at, after):
 
 
 def mutations_of(path):
-    """(line number, changed line) of all mutations of a file, but for those inside of texts in quotes."""
+    """(line number, changed line) of all mutations of a file, except those inside quoted texts."""
     from universalmutator import mutator  # pylint: disable=import-outside-toplevel
     lines = path.read_text().splitlines(keepends=True)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -121,7 +121,7 @@ def mutations_of(path):
 
 
 def drawn(tree, seed):
-    """Mutations without end: each a line that was not drawn before, and one of its mutations."""
+    """Mutations without end. For each a line is drawn that was not drawn before, then one of its mutations."""
     lines = {}
     for name in sources(tree):
         for line, text in mutations_of(tree / name):
@@ -190,7 +190,7 @@ class Tests:
                    for _, _, target in includes_of(self.sources, f"tests/{label}/{stem}.cpp"))
 
     def nearest(self, source, names):
-        """Tests that are called as the source is come first, then the quicker ones."""
+        """The tests in order: those named like the source first, then the others, quicker ones first."""
         words = set(re.split(r"[_.]", Path(source).stem))
         return sorted(names, key=lambda n: (-len(words & set(re.split(r"[_.]", n))), self.seconds.get(n, 0.0)))
 
@@ -218,7 +218,7 @@ class Tests:
         return None
 
     def measure(self, tree, targets, names):
-        """Runs tests on sound sources. One that fails there judges nothing."""
+        """Runs tests on sound sources. A test that fails there is not used."""
         new = [name for name in names if name not in self.seconds and f"-{name}" not in self.seconds]
         if new:
             tree.compile(targets)
@@ -247,9 +247,9 @@ class Tree:
 
     def make(self, commit):
         if not self.folder.is_dir():
-            # --force: git still knows of a folder that was deleted with build/.
+            # --force: git remembers a worktree whose folder was deleted with build/.
             subprocess.run(["git", "worktree", "add", "--force", "--detach", str(self.folder), commit], cwd=ROOT, check=True)
-        # A folder that is there has the sources of an earlier commit, or of a draw that was killed.
+        # A folder that is there may have the sources of an earlier commit, or a mutation that a killed draw left.
         subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", commit], cwd=self.folder, check=True)
         launcher = shutil.which("ccache")
         subprocess.run(["cmake", "--preset", "release", "-DCMAKE_UNITY_BUILD=ON", "-DHEADWAY_BUILD_BENCHMARKS=OFF",

@@ -12,7 +12,8 @@ import program
 
 FOLDER = tempfile.TemporaryDirectory()
 GOLDEN = Path(__file__).resolve().parent.parent / "data" / "golden"
-#: What two computations of the same numbers may differ in; program and module may be built one after the other.
+#: Fields in which two computations of the same numbers may differ. The commit is one of them, since program and module may be
+#: built one after the other.
 RUN = {"seconds", "started", "command", "threads", "text_sha256", "sampling_seconds", "evidence_seconds",
        "solve_seconds", "git_commit"}
 

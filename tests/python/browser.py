@@ -33,7 +33,7 @@ def executable() -> str | None:
 
 
 class Browser:
-    """A browser of its own, with a profile that goes with it."""
+    """A browser of its own, whose profile is deleted with it."""
 
     def __init__(self):
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -93,7 +93,7 @@ class Browser:
         return json.loads(message)
 
     def wait_for(self, event: str) -> None:
-        """Until an event of this name is among those that are kept."""
+        """Waits until an event of this name is among those that are kept."""
         while not any(one.get("method") == event for one in self.events):
             self.events.append(self._next())
 
@@ -102,7 +102,7 @@ class Browser:
 
 
 class Page:
-    """A page from a file, after it was loaded; keeps what it asked of the network and complained of."""
+    """A loaded page from a file. It keeps its requests to the network and its complaints."""
 
     def __init__(self, browser: Browser, path: Path, size: tuple[int, int] | None = None):
         self.browser = browser
@@ -182,14 +182,15 @@ class Page:
                 for event in self._of("Network.loadingFailed")]
 
     def requests(self) -> list[str]:
-        """Addresses that the page asked for, but for itself and data inside it."""
+        """Addresses that the page asked for, other than its own and data inside it."""
         asked = [event["params"]["request"]["url"] for event in self._of("Network.requestWillBeSent")]
         own = self.run("location.href.split('#')[0]")
         return [url for url in asked if url.split("#")[0] != own and not url.startswith("data:")]
 
 
 class PageTest(unittest.TestCase):
-    """Tests of the page at `place` in `browser`, which the class opens; none may complain or ask for more."""
+    """Tests of the page at `place` in `browser`, which the class opens. After none of them may the page have complained, or have
+    asked for anything."""
 
     def setUp(self):
         self.page = self.browser.open(self.place)

@@ -25,7 +25,7 @@ SIGNS = np.resize([1.0, -1.0], P)
 
 
 def with_parameters(model):
-    """No bias is 0 and no norm the identity, so that none can be forgotten."""
+    """Sets parameters so that no bias is 0 and no norm the identity: code that forgets one then fails."""
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -91,7 +91,7 @@ class ModelTest(unittest.TestCase):
             return file["train/path_features"][()], names
 
     def assert_proportional(self, found, expected, tolerance=1e-5):
-        """Equal but for the means over examples, and for one factor, the same for all parts."""
+        """Checks that both are equal up to means over examples and one factor, which all parts share."""
         centred = expected - expected.mean(0)
         factor = np.sqrt((found ** 2).sum() / (centred ** 2).sum())
         np.testing.assert_allclose(found, factor * centred, atol=tolerance * np.abs(found).max())
@@ -116,7 +116,7 @@ class Contributions(ModelTest):
                     self.assertEqual(names[-1][:2], [f"L{last} residual", f"L{last}H1"])
                     self.assertEqual(names[-1][-1], f"L{last} feed-forward")
 
-    def test_bert_against_the_formula(self):
+    def test_parts_of_bert_are_those_of_the_formula(self):
         """u = z + b + sum_h o_h, h1 = N_1 u, out = N_2(h1 + mlp), with frozen norms."""
         model, batch = make_model("Bert"), encoded()
         with torch.no_grad():
@@ -144,7 +144,7 @@ class Contributions(ModelTest):
         found, _ = self.features(model, batch, SIGNS, readout="mean")
         self.assert_proportional(found, expected.double().numpy())
 
-    def test_a_head_of_grouped_queries(self):
+    def test_a_head_of_grouped_queries_is_the_loss_without_it(self):
         """Without its last norm and feed-forward block a Llama loses a head's part with the head."""
         model, batch = make_model("Llama"), encoded()
         layer = model.layers[-1]
@@ -173,7 +173,7 @@ class Contributions(ModelTest):
         self.assert_proportional(ours, expected, 1e-4)
 
     def test_two_layers_refine_one(self):
-        """Summed over the upper parts, paths are the contributions of the lower layer alone."""
+        """Paths summed over their upper parts are the contributions of the lower layer alone."""
         model, batch = make_model("GPT2"), encoded()
         both, _ = self.features(model, batch, SIGNS, layers=[2, 3], readout="mean")
         lower, _ = self.features(model, batch, SIGNS, layers=[2], readout="mean")
@@ -182,7 +182,7 @@ class Contributions(ModelTest):
         self.assert_proportional(both.sum(2), lower)
         self.assert_proportional(both.sum(1), upper)
 
-    def test_splits_and_real_labels(self):
+    def test_real_labels_lose_their_mean_in_every_split(self):
         model, batch = make_model("Bert"), encoded()
         y = np.linspace(0.0, 2.0, P)
         headway.from_hugging_face(self.path, model, batch, y, form="contributions", readout="mean",
@@ -197,7 +197,7 @@ class Contributions(ModelTest):
             self.assertEqual(file.attrs["readout"], "mean")
             self.assertIn("layers 3 of BertModel", file.attrs["note"])
 
-    def test_transformer_encoder(self):
+    def test_parts_of_a_transformer_encoder_sum_up_to_its_answer(self):
         mask = encoded()["attention_mask"]
         for norm_first in (False, True):
             for batch_first in (False, True):
@@ -222,7 +222,7 @@ class Contributions(ModelTest):
                 self.assertEqual(found.shape, (P, 16, 8))
                 self.assert_proportional(found.sum(1), pooled(own, mask, "mean").numpy())
 
-    def test_refusals(self):
+    def test_bad_arguments_and_models_are_refused(self):
         batch = encoded()
 
         def refused(model, *words, error=headway.UsageError, **changes):
@@ -290,7 +290,7 @@ class Removal(ModelTest):
                 self.assertAlmostEqual(table.grid("loss_change_error")[layer, head],
                                        change.std(ddof=1) / P ** 0.5, delta=1e-5 * abs(change).max())
 
-    def test_mean_and_resample_of_what_does_not_vary(self):
+    def test_mean_and_resample_agree_where_nothing_varies(self):
         """Heads whose output is the same for all tokens and examples can be replaced by either."""
         model, batch = make_model("Bert"), encoded()
         with torch.no_grad():
@@ -302,7 +302,7 @@ class Removal(ModelTest):
         zero = headway.ablate_heads(model, batch, SIGNS, layers=[-1], **self.options)
         self.assertGreater(np.abs(zero["loss_change"]).max(), 1e-3)
 
-    def test_test_set_and_classes(self):
+    def test_losses_are_measured_on_the_test_set_with_classes(self):
         model, batch = make_model("GPT2"), encoded()
         held_out = {"encoded": encoded(6, 5), "labels": np.arange(6) % 3}
         for probe in ("ridge", "logistic"):
@@ -313,7 +313,7 @@ class Removal(ModelTest):
             self.assertIn(table.attributes["penalty"], probes.PENALTIES)
             self.assertTrue(np.isfinite(table["accuracy_change"]).all())
 
-    def test_sensitivity_against_finite_differences(self):
+    def test_sensitivity_is_that_of_finite_differences(self):
         for kind in ("Albert", "Bert", "GPT2"):
             model, batch = make_model(kind).double(), encoded()
             fitted = self.fitted(model, batch)
@@ -341,7 +341,7 @@ class Removal(ModelTest):
                 self.assertAlmostEqual(found[row, head], slope.mean(), delta=1e-5 * slope.max())
             np.testing.assert_allclose(np.square(table.grid("sensitivity_in_layer")).sum(1), 1.0)
 
-    def test_baselines(self):
+    def test_baselines_are_norms_of_weights_and_entropies(self):
         model, batch = make_model("Llama"), encoded()
         table = headway.head_baselines(model, batch, layers=[2])
         attention = model.layers[1].self_attn
@@ -355,7 +355,7 @@ class Removal(ModelTest):
         entropy = -(rows * np.log(np.where(rows > 0, rows, 1.0))).sum(-1).mean(0)
         np.testing.assert_allclose(table["attention_entropy"], entropy, atol=1e-6)
 
-    def test_probes(self):
+    def test_probes_minimise_their_loss(self):
         generator = torch.Generator().manual_seed(1)
         x = torch.randn(40, 3, generator=generator, dtype=torch.float64)
         y = torch.sign(x[:, :1] + 0.5 * torch.randn(40, 1, generator=generator, dtype=torch.float64))
@@ -375,7 +375,7 @@ class Removal(ModelTest):
         np.testing.assert_allclose(a, b, atol=1e-10)  # both sides of P = N
 
     def test_layers_that_share_their_weights(self):
-        """Of ALBERT only the call of the projection that belongs to the layer loses the head."""
+        """In ALBERT all layers call one projection. Only the call that belongs to the layer loses the head."""
         model, batch = make_model("Albert"), encoded()
         fitted, projection = self.fitted(model, batch), stack_of(model).blocks[0].projection
         whole = self.probe_losses(model, batch, fitted)
@@ -400,7 +400,7 @@ class Removal(ModelTest):
         np.testing.assert_array_equal(norms[1:], norms[:-1])
         self.assertGreater(np.abs(np.diff(entropies, axis=0)).min(), 0.0)
 
-    def test_refusals(self):
+    def test_bad_arguments_are_refused(self):
         model, batch = make_model("Bert"), encoded()
         for words, changes in (("mode: is 'half'", {"mode": "half"}), ("probe: is 'svm'", {"probe": "svm"}),
                                ("layers: holds 7", {"layers": [7]}), ("readout: is", {"readout": "x"}),

@@ -22,7 +22,7 @@ def signs(rng, count):
 
 
 class Arguments:
-    """Sound arguments of each form; not square and not symmetric anywhere that it could hide a swap."""
+    """Sound arguments of each form. No array is square or symmetric where that could hide swapped axes."""
 
     def __init__(self, seed=1):
         rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ class CheckingFiles(WritingTest):
         for word in words:
             self.assertIn(word, faults[0])
 
-    def test_schema(self):
+    def test_faults_of_the_schema_are_found(self):
         def attribute(name, value):
             return lambda file: file.attrs.__setitem__(name, value)
         self.assert_fault(lambda file: file.attrs.__delitem__("schema_name"), "schema_name is missing")
@@ -36,7 +36,7 @@ class CheckingFiles(WritingTest):
         self.assert_fault(lambda file: file.attrs.__delitem__("schema_version"),
                           "schema_version is missing")
 
-    def test_missing_and_foreign_parts(self):
+    def test_missing_and_foreign_parts_are_found(self):
         def delete(name):
             return lambda file: file.__delitem__(name)
         self.assertEqual(self.broken(delete("attention")), [])  # it may be learned
@@ -55,7 +55,7 @@ class CheckingFiles(WritingTest):
         self.assert_fault(lambda file: file.__setitem__("attention/weights/extra", np.ones(2)),
                           "attention/weights/extra: unexpected")
 
-    def test_values(self):
+    def test_faults_of_values_are_found(self):
         def row(file):
             file["train/attention/layer_2"][1, 2, 3, :] = 0.1
         self.assert_fault(row, "train/attention/layer_2[1, 2, 3]: the row sums to 0.5",
@@ -75,7 +75,7 @@ class CheckingFiles(WritingTest):
             file.create_dataset("names/layer_2", data=["x"] * 3, dtype=h5py.string_dtype())
         self.assert_fault(names, "names/layer_1: shape [1]", "H_1 = 2 as in attention/weights/layer_1")
 
-    def test_files_that_cannot_be_read(self):
+    def test_files_that_cannot_be_read_are_errors(self):
         with self.assertRaisesRegex(headway.UnreadableFileError, "no such file"):
             headway.check_dataset(self.path)
         with self.assertRaisesRegex(headway.UnreadableFileError, "is a folder"):
@@ -84,7 +84,7 @@ class CheckingFiles(WritingTest):
         with self.assertRaisesRegex(headway.BadDataError, "not a readable HDF5 file"):
             headway.check_dataset(self.path)
 
-    def test_damage_that_h5py_has_other_errors_for(self):
+    def test_damage_is_found_whatever_error_h5py_has_for_it(self):
         def exponents(file):
             kind = h5py.h5t.IEEE_F64LE.copy()
             kind.set_ebias(60000)  # ValueError: Insufficient precision
@@ -100,7 +100,7 @@ class CheckingFiles(WritingTest):
                 headway.BadDataError, f"^{self.path}: damaged: IndexError"):
             headway.check_dataset(self.path)
 
-    def test_truncated_file(self):
+    def test_a_truncated_file_is_found(self):
         self.write(**self.good.weights)
         whole = self.path.read_bytes()
         for part in (0.1, 0.5, 0.95):

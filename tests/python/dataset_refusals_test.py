@@ -11,7 +11,7 @@ from dataset_arguments import WritingTest, changed, changed_layer, softmax_rows,
 
 
 class Refusals(WritingTest):
-    def test_not_numbers(self):
+    def test_what_is_not_a_number_is_refused(self):
         base = self.good.weights
         self.assert_refused(base | {"train_inputs": base["train_inputs"] * 1j},
                             "train_inputs: has type complex128", "real numbers")
@@ -23,7 +23,7 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"attention_weights": [np.ones((2, N0, N0)), None]},
                             "attention_weights[1]: is missing")
 
-    def test_not_finite(self):
+    def test_what_is_not_finite_is_refused(self):
         for form, name, index in (("weights", "train_inputs", (4, 1, 2)),
                                   ("weights", "test_inputs", (3, 0, 0)),
                                   ("weights", "train_labels", (5,)),
@@ -36,7 +36,7 @@ class Refusals(WritingTest):
                 self.assert_refused(arguments | {name: changed(arguments[name], index, value)},
                                     f"{name}{at}: {value}; allowed: finite numbers")
 
-    def test_not_finite_in_a_layer(self):
+    def test_what_is_not_finite_in_a_layer_is_refused(self):
         for form, name in (("weights", "attention_weights"), ("query_key", "query"),
                            ("query_key", "key"), ("supplied", "train_attention"),
                            ("supplied", "test_attention")):
@@ -46,12 +46,12 @@ class Refusals(WritingTest):
             at = "[" + ", ".join(map(str, index)) + "]"
             self.assert_refused(arguments | {name: broken}, f"{name}[1]{at}: nan")
 
-    def test_overflow_of_float32(self):
+    def test_overflow_of_float32_is_refused(self):
         inputs = changed(self.good.base["train_inputs"], (0, 0, 0), 1e300)
         self.assert_refused(self.good.weights | {"train_inputs": inputs, "dtype": "float32"},
                             "train_inputs[0, 0, 0]: inf")
 
-    def test_shapes_of_inputs_and_labels(self):
+    def test_wrong_shapes_of_inputs_and_labels_are_refused(self):
         base = self.good.weights
         self.assert_refused(base | {"train_inputs": np.ones((P, S))},
                             "train_inputs: shape [6, 5]; allowed: [P, S, N_0]")
@@ -69,7 +69,7 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"test_inputs": None}, "test_inputs: is missing")
         self.assert_refused(base | {"train_inputs": None}, "train_inputs: is missing")
 
-    def test_further_sets(self):
+    def test_faults_of_further_sets_are_refused(self):
         base, fine = self.good.weights, {"inputs": np.ones((3, S, N0)), "labels": np.ones(3)}
 
         def refused(name, given, *words):
@@ -95,13 +95,13 @@ class Refusals(WritingTest):
         self.assert_refused(self.good.supplied | {"sets": {"a": supplied}},
                             "sets['a']['attention'][1][0, 0, 0]: the row sums to 5")
 
-    def test_shapes_of_weights(self):
+    def test_wrong_shapes_of_weights_are_refused(self):
         base = self.good.weights
         self.assert_refused(base | {"attention_weights": [np.ones((2, N0, N0 + 1))]},
                             "attention_weights[0]: shape [2, 3, 4]", "[any, 3, 3]", "N_0 = 3 as in")
         self.assert_refused(base | {"attention_weights": []}, "attention_weights: is empty; allowed: layer_1")
 
-    def test_shapes_of_query_and_key(self):
+    def test_wrong_shapes_of_query_and_key_are_refused(self):
         base = self.good.query_key
         self.assert_refused(base | {"key": [np.ones((2, G + 1, N0)), base["key"][1]]},
                             "key[0]: shape [2, 5, 3]", "[2, 4, 3]", "G_1 = 4 as in query[0]")
@@ -109,7 +109,7 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"key": None}, "key: is missing")
         self.assert_refused(base | {"query": None}, "query: is missing")
 
-    def test_shapes_of_supplied_attention(self):
+    def test_wrong_shapes_of_supplied_attention_are_refused(self):
         base = self.good.supplied
         rng = np.random.default_rng(3)
         self.assert_refused(base | {"train_attention": [softmax_rows(rng, P, 2, S, S + 1)] * 2},
@@ -121,7 +121,7 @@ class Refusals(WritingTest):
                             "test_attention[1]: is missing")
         self.assert_refused(base | {"test_attention": None}, "test_attention: is missing")
 
-    def test_rows_that_do_not_sum_to_one(self):
+    def test_rows_that_do_not_sum_to_one_are_refused(self):
         base = self.good.supplied
         array = base["train_attention"][1].copy()
         array[3, 2, 4] *= 1.0 + 3e-6
@@ -131,7 +131,7 @@ class Refusals(WritingTest):
         self.write(**broken, dtype="float32")  # within the tolerance of float32
         self.assertEqual(headway.check_dataset(self.path), [])
 
-    def test_rows_in_a_later_block(self):
+    def test_rows_in_a_later_block_are_named_by_their_own_index(self):
         """The index is that of the whole array, not of the block."""
         from headway import dataset_values
         self.addCleanup(setattr, dataset_values, "BLOCK_ELEMENTS", dataset_values.BLOCK_ELEMENTS)
@@ -142,7 +142,7 @@ class Refusals(WritingTest):
         inputs = changed(base["train_inputs"], (4, 3, 1), np.nan)
         self.assert_refused(base | {"train_inputs": inputs}, "train_inputs[4, 3, 1]: nan;")
 
-    def test_negative_attention(self):
+    def test_negative_attention_is_refused(self):
         base = self.good.supplied
         array = base["train_attention"][0].copy()
         array[1, 0, 2, 3] -= 2.0
@@ -150,7 +150,7 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"train_attention": [array, base["train_attention"][1]]},
                             "train_attention[0][1, 0, 2, 3]: -1.", "allowed: attention >= 0")
 
-    def test_masks(self):
+    def test_bad_masks_are_refused(self):
         base = self.good.supplied
         mask = np.ones((P, S))
         self.assert_refused(base | {"train_mask": changed(mask, (2, 1), 0.5)},
@@ -162,7 +162,7 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"train_mask": changed(mask, (2, 1), 0)},
                             "train_attention[0][2, 0, 0, 1]: ", " on a masked key; allowed: 0")
 
-    def test_path_features(self):
+    def test_bad_path_features_are_refused(self):
         base = self.good.paths
         self.assert_refused(base | {"heads": None}, "heads is missing")
         self.assert_refused(base | {"heads": [2, 2]},
@@ -178,14 +178,14 @@ class Refusals(WritingTest):
                             "train_mask: not allowed beside path_features")
         self.assert_refused(base | {"test_path_features": None}, "test_path_features: is missing")
 
-    def test_exactly_one_form(self):
+    def test_exactly_one_form_must_be_given(self):
         self.assert_refused({name: value for name, value in self.good.base.items() if not name.endswith("inputs")},
                             "no attention is given; allowed: exactly one of", "attention_weights", "query and key",
                             "train_attention", "train_path_features")
         both = self.good.weights | {"query": self.good.query_key["query"]}
         self.assert_refused(both, "attention_weights, query and key are given; allowed: exactly one")
 
-    def test_network(self):
+    def test_bad_networks_are_refused(self):
         rng = np.random.default_rng(2)
         values = [rng.standard_normal((HEADS[0], 5, 4)), rng.standard_normal((HEADS[1], 6, 5))]
         network = {"input": rng.standard_normal((4, N0)), "values": values,
@@ -205,11 +205,11 @@ class Refusals(WritingTest):
             np.testing.assert_array_equal(file["network/values/layer_2"], values[1])
             np.testing.assert_array_equal(file["network/readout"], network["readout"])
 
-    def test_arguments_of_path_features_only(self):
+    def test_arguments_that_only_path_features_have_are_refused(self):
         self.assert_refused(self.good.weights | {"heads": [2, 3]}, "heads: is allowed with path")
         self.assert_refused(self.good.weights | {"readout": "CLS"}, "readout = \"CLS\"; allowed:")
 
-    def test_names_and_ids(self):
+    def test_bad_names_and_ids_are_refused(self):
         base = self.good.weights
         self.assert_refused(base | {"head_names": [["a", "b"]]},
                             "head_names: has 1 layers; the attention has 2")
@@ -224,13 +224,13 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"train_ids": ["x"]}, "train_ids: shape [1]", "P = 6 as in train_inputs")
         self.assert_refused(base | {"test_ids": ["x"]}, "test_ids: shape [1]", "P = 4 as in test_inputs")
 
-    def test_texts_that_a_file_cannot_hold(self):
+    def test_texts_that_a_file_cannot_hold_are_refused(self):
         for words in ("a\0b", "\ud800"):
             self.assert_refused(self.good.weights | {"note": words}, f"note: is {words!r}, which HDF5 cannot hold")
             self.assert_refused(self.good.weights | {"readout": words}, f"readout: is {words!r}")
         self.assert_refused(self.good.weights | {"note": "a\x01b"}, "note contains the control character 1 (byte 1)")
 
-    def test_masked_entries(self):
+    def test_masked_entries_are_refused(self):
         base = self.good.weights
         labels = np.ma.masked_equal(np.where(np.arange(P) == 2, 5.0, 1.0), 5.0)
         self.assert_refused(base | {"train_labels": labels}, "train_labels[2]: is masked; allowed")
@@ -250,7 +250,7 @@ class Refusals(WritingTest):
             self.write(**arguments)
         self.assertEqual(len(caught.exception.faults), 3)
 
-    def test_options(self):
+    def test_bad_options_are_refused(self):
         self.assert_refused(self.good.weights | {"dtype": "float16"}, "dtype: is 'float16'",
                             error=headway.UsageError)
 

@@ -22,28 +22,28 @@ class RoundTrips(WritingTest):
                     self.assertEqual(list(file.attrs["schema_version"]), [1, 0])
                     np.testing.assert_array_equal(file["train/labels"], arguments["train_labels"])
 
-    def test_weights(self):
+    def test_weights_come_back(self):
         self.write(**self.good.weights)
         with h5py.File(self.path) as file:
             for layer, array in enumerate(self.good.weights["attention_weights"], 1):
                 np.testing.assert_array_equal(file[f"attention/weights/layer_{layer}"], array)
             np.testing.assert_array_equal(file["test/inputs"], self.good.weights["test_inputs"])
 
-    def test_query_and_key(self):
+    def test_query_and_key_come_back(self):
         self.write(**self.good.query_key)
         with h5py.File(self.path) as file:
             for name in ("query", "key"):
                 for layer, array in enumerate(self.good.query_key[name], 1):
                     np.testing.assert_array_equal(file[f"attention/{name}/layer_{layer}"], array)
 
-    def test_supplied_attention(self):
+    def test_supplied_attention_comes_back(self):
         self.write(**self.good.supplied)
         with h5py.File(self.path) as file:
             for split in ("train", "test"):
                 for layer, array in enumerate(self.good.supplied[f"{split}_attention"], 1):
                     np.testing.assert_array_equal(file[f"{split}/attention/layer_{layer}"], array)
 
-    def test_path_features(self):
+    def test_path_features_come_back(self):
         self.write(**self.good.paths)
         with h5py.File(self.path) as file:
             np.testing.assert_array_equal(file["test/path_features"],
@@ -52,7 +52,7 @@ class RoundTrips(WritingTest):
             self.assertEqual(file.attrs["readout"], "mean")
             self.assertNotIn("inputs", file["train"])
 
-    def test_names_ids_note_and_masks(self):
+    def test_names_ids_note_and_masks_come_back(self):
         mask = np.ones((P, S), int)
         mask[:, -1] = 0
         self.write(**self.good.weights, train_mask=mask, test_mask=np.ones((P_TEST, S), bool),
@@ -65,7 +65,7 @@ class RoundTrips(WritingTest):
             self.assertEqual(file.attrs["note"], "trained with care")
             np.testing.assert_array_equal(file["train/mask"], mask)
 
-    def test_further_sets(self):
+    def test_further_sets_come_back(self):
         rng = np.random.default_rng(7)
         validation = {"inputs": rng.standard_normal((3, S, N0)), "labels": signs(rng, 3),
                       "mask": np.ones((3, S)), "ids": ["a", "b", "c"]}
@@ -78,7 +78,7 @@ class RoundTrips(WritingTest):
             np.testing.assert_array_equal(file["sets/validation/inputs"], validation["inputs"])
             np.testing.assert_array_equal(file["sets/other-2/labels"], other["labels"])
 
-    def test_further_sets_of_the_other_forms(self):
+    def test_further_sets_of_the_other_forms_come_back(self):
         rng = np.random.default_rng(8)
         attention = [softmax_rows(rng, 3, h, S, S) for h in HEADS]
         supplied = {"inputs": np.ones((3, S, N0)), "labels": np.ones(3), "attention": attention}
@@ -95,7 +95,7 @@ class RoundTrips(WritingTest):
             np.testing.assert_array_equal(stored, features)
             self.assertEqual(list(stored.attrs["heads"]), [2, 3])
 
-    def test_inputs_without_attention(self):
+    def test_inputs_may_come_without_attention(self):
         """For studies that let attention be learned."""
         self.write(**self.good.base)
         self.assertEqual(headway.check_dataset(self.path), [])
@@ -103,7 +103,7 @@ class RoundTrips(WritingTest):
             self.assertEqual({name for name in file}, {"train", "test"})
             np.testing.assert_array_equal(file["train/inputs"], self.good.base["train_inputs"])
 
-    def test_several_outputs_and_no_test_set(self):
+    def test_several_outputs_come_back_without_a_test_set(self):
         one_hot = np.eye(3)[np.arange(P) % 3]
         self.write(train_inputs=self.good.base["train_inputs"], train_labels=one_hot,
                    attention_weights=self.good.weights["attention_weights"])
@@ -112,7 +112,7 @@ class RoundTrips(WritingTest):
             self.assertEqual(file["train/labels"].shape, (P, 3))
             self.assertNotIn("test", file)
 
-    def test_types(self):
+    def test_types_are_kept_or_become_those_asked_for(self):
         cases = ((np.float64, None, "float64"), (np.float32, None, "float32"),
                  (np.int16, None, "float64"), (np.float64, "float32", "float32"),
                  (np.float32, np.float64, "float64"), (np.float16, None, "float64"))

@@ -20,7 +20,7 @@ from headway import figures, latent_results, network_predictions, network_result
 from headway.display import Figures, Shown
 
 HAVE_MODULE = importlib.util.find_spec("headway._native") is not None
-#: Classes whose objects are found in results, beside the exported ones.
+#: Classes that are not exported, but whose objects are found in results.
 FOUND_IN_RESULTS = [thing for module in (result_points, latent_results, network_predictions, network_results, prediction_results,
                                          training_results)
                     for thing in vars(module).values()

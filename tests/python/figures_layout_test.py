@@ -1,4 +1,4 @@
-"""What figures promise they draw, and nothing of them is cut off or covered."""
+"""Figures draw what their captions promise, and nothing in them is cut off or covered."""
 
 import math
 import shutil
@@ -237,7 +237,7 @@ class Guides(unittest.TestCase):
 
 
 class Told(unittest.TestCase):
-    """What a figure leaves out or shades, it says."""
+    """A figure says what it leaves out and what it shades."""
 
     def test_how_many_widths_are_shown(self):
         for kind in ("sample", "align"):

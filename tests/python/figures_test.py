@@ -97,7 +97,7 @@ class Contents(FigureTest):
         self.assertEqual(len(colours), 2)
         self.assertEqual(sum(text.get_text().startswith("GP") for text in axes.texts), 2)
 
-    def test_limits_only(self):
+    def test_limits_only_draws_the_limits_of_further_results_alone(self):
         axes = self.draw("accuracy_against_width", "solve", "other", limits_only=True,
                          labels=("all", "good")).axes[0]
         known = {f"{name} {self.results[kind].gaussian_process[0].accuracy:.3f}"
@@ -173,7 +173,7 @@ class Contents(FigureTest):
         np.testing.assert_array_equal(cumulative, [0.0, *alignment.cumulative[:7]])
 
     def test_alignment_with_overlaps_that_are_not_known(self):
-        """Beyond the rank of a kernel, and of labels that are all zero."""
+        """They are not known beyond the rank of a kernel, nor for labels that are all zero."""
         for begin in (3, 0):
             path = self.folder / f"unknown-{begin}.h5"
             shutil.copy(self.files["align"], path)
@@ -202,7 +202,7 @@ class Contents(FigureTest):
         self.assertEqual([label.get_text() for label in figure.axes[0].get_yticklabels()],
                          ["+1", "\u22121"])
 
-    def test_head_scores_and_drops(self):
+    def test_head_scores_and_drops_are_those_of_the_file(self):
         pruning = self.results["prune"].points[0].pruning
         scores, drops, scatter = self.draw("head_scores", "prune", widths=(10,)).axes
         np.testing.assert_array_equal([bar.get_width() for bar in scores.patches], pruning.score)
@@ -224,7 +224,7 @@ class Contents(FigureTest):
         np.testing.assert_array_equal(control.get_xdata(), pruning.squared_error_change_without_theory)
         self.assertIn("0.90", axes.get_title(loc="left"))
 
-    def test_rank_correlation(self):
+    def test_ties_have_their_mean_rank(self):
         self.assertAlmostEqual(rank_correlation([1, 2, 3, 4], [10, 20, 30, 31]), 1.0)
         self.assertAlmostEqual(rank_correlation([1, 2, 3, 4], [4, 3, 2, 1]), -1.0)
         # ranks 1, 2.5, 2.5, 4 against 1, 3, 2, 4: 4.5 / sqrt(4.5 * 5)
@@ -232,7 +232,7 @@ class Contents(FigureTest):
                                4.5 / math.sqrt(4.5 * 5.0))
         self.assertTrue(math.isnan(rank_correlation([1, 1, 1], [1, 2, 3])))
 
-    def test_pruning_curves(self):
+    def test_pruning_curves_are_those_of_the_file(self):
         pruning = self.results["prune"].points[0].pruning
         axes = self.draw("pruning", "prune", widths=(10,)).axes[0]
         for name, values in (("lowest score first", pruning.by_score),
@@ -240,7 +240,7 @@ class Contents(FigureTest):
                              ("greedy search", pruning.greedy), ("random order, mean", pruning.random_mean)):
             np.testing.assert_array_equal(line(axes, name).get_ydata(), values)
 
-    def test_readout_and_convergence(self):
+    def test_readout_and_convergence_are_those_of_the_file(self):
         result = self.results["solve"]
         readout, action = self.draw("readout_and_action", "solve").axes
         np.testing.assert_array_equal(line(readout, "theory (saddle point)").get_ydata(),
@@ -250,7 +250,7 @@ class Contents(FigureTest):
         np.testing.assert_array_equal(line(left, "$N$ = 10").get_ydata(),
                                       result.points[0].history[:, 2])
 
-    def test_theory_against_samples(self):
+    def test_theory_stands_against_samples_entry_by_entry(self):
         figure = self.draw("theory_against_samples", "sample", "solve")
         upper = np.triu_indices(4)
         theory = self.results["solve"].points[0].order_parameters[0][upper]
@@ -401,7 +401,7 @@ class CommandLine(FigureTest):
         self.assert_fails(73, "cannot be written", "plot", self.files["solve"], "-o", blocked,
                           "--only", "order_parameters")
 
-    def test_table_and_check(self):
+    def test_table_and_check_print_what_they_find(self):
         code, out, _ = self.run_main("table", self.files["solve"], "--format", "csv")
         self.assertEqual(code, 0)
         self.assertTrue(out.startswith("N,T,accuracy"))

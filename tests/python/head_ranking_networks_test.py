@@ -72,15 +72,15 @@ class Checks(RankingTest):
         change(model.encoder.layer[1])
         self.refused(headway.UsageError, f'fails the check "{check}" (layer 2', lambda: checked(model))
 
-    def test_a_projection_that_is_never_called(self):
+    def test_a_projection_that_is_never_called_is_noticed(self):
         def bypassed(layer):
             dense = layer.attention.output.dense
             layer.attention.output.forward = lambda states, stream: layer.attention.output.LayerNorm(
                 torch.nn.functional.linear(states, dense.weight, dense.bias) + stream)
         self.broken(CHECKS[0], bypassed)
 
-    def test_a_later_hook_that_puts_the_head_back(self):
-        """It sees what enters the projection last, and so undoes the removal, or only half of it."""
+    def test_a_later_hook_that_puts_the_head_back_is_noticed(self):
+        """The hook that was added last decides what enters the projection. This one undoes the removal, or half of it."""
         def spoilt(of):
             def hooked(layer):
                 kept, dense = [], layer.attention.output.dense
@@ -94,7 +94,7 @@ class Checks(RankingTest):
             return hooked
         self.broken(CHECKS[2], spoilt(lambda mixed, whole: 1.5 * mixed))
 
-    def test_a_hook_that_changes_other_heads(self):
+    def test_a_hook_that_changes_other_heads_is_noticed(self):
         def shifted(layer):
             def hook(module, arguments):
                 mixed = arguments[0]
@@ -109,7 +109,7 @@ class Checks(RankingTest):
             layer.attention.output.dense.register_forward_pre_hook = late
         self.broken(CHECKS[0], shifted)
 
-    def test_heads_that_the_network_does_not_hear(self):
+    def test_heads_that_the_network_does_not_hear_are_noticed(self):
         def deaf(layer):
             with torch.no_grad():
                 layer.attention.output.dense.weight.zero_()
@@ -160,7 +160,7 @@ class Ranking(RankingTest):
         change = Whole(embeddings.numpy(), SIGNS[:, None], grouped.attributes["penalty"]).without(both.numpy())
         self.assertAlmostEqual(grouped["removal_mean_fixed"][3], change["fixed"].mean, 5)
 
-    def test_the_same_again_resumed_and_without_attention(self):
+    def test_a_resumed_ranking_is_the_same_and_needs_no_attention(self):
         model, batch, cache = make_model("Bert"), encoded(), self.folder / "heads.npz"
         first = headway.rank_heads(model, batch, SIGNS, theory=False, **QUIET)
         done = []
@@ -185,7 +185,7 @@ class Ranking(RankingTest):
             if "attention_entropy" not in fused.columns:
                 self.assertIn("eager", fused.attributes["left out"])
 
-    def test_classes_real_targets_and_texts(self):
+    def test_it_takes_classes_real_targets_and_texts(self):
         model, batch = make_model("Bert"), encoded()
         three = headway.rank_heads(model, batch, np.resize([0, 1, 2], P), classes=3, layers=[-1], theory=False, **QUIET)
         real = headway.rank_heads(model, batch, np.linspace(0.0, 1.0, P), layers=[-1], theory=False, **QUIET)
@@ -199,7 +199,7 @@ class Ranking(RankingTest):
         headway.rank_heads(model, ["a"] * P, SIGNS, tokenizer=tokenizer, layers=[-1], theory=False, **QUIET)
         self.assertEqual((given["padding"], given["texts"]), (True, ["a"] * P))
 
-    def test_cumulative_removal(self):
+    def test_heads_are_removed_one_after_the_other(self):
         model, batch = make_model("Bert"), encoded()
         ranking = headway.rank_heads(model, batch, SIGNS, layers=[2, 3], theory=False, **QUIET)
         curves = headway.remove_in_order(model, batch, SIGNS, ranking, orders=["estimate", "gradient"], random=2, greedy=True,
@@ -217,7 +217,7 @@ class Ranking(RankingTest):
         self.refused(headway.UsageError, "most: is 99", lambda: headway.remove_in_order(
             model, batch, SIGNS, ranking, most=99, progress=False))
 
-    def test_refusals(self):
+    def test_bad_arguments_are_refused(self):
         model, batch = make_model("Bert"), encoded()
 
         def rank(labels=SIGNS, inputs=batch, model=model, **options):

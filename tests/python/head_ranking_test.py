@@ -35,7 +35,8 @@ def drawn(count, features, outputs, seed=1):
 
 
 def missed(x, z, y, example, gone, readout):
-    """By how much a ridge fitted to x without the examples `gone` misses a label on z, in the scales of a readout."""
+    """By how much a ridge regression misses a label on z. It is fitted to x without the examples `gone`, in the scales of a
+    readout."""
     kept = np.array([i for i in range(len(x)) if i not in gone])
     x, z = (x - readout.mean) / readout.scale, (z - readout.mean) / readout.scale
     mean, offset = x[kept].mean(0), y[kept].mean(0)
@@ -45,7 +46,7 @@ def missed(x, z, y, example, gone, readout):
 
 
 class LeavingOut(unittest.TestCase):
-    def test_one_and_two_examples_against_fits_without_them(self):
+    def test_one_and_two_examples_left_out_give_fits_without_them(self):
         for count, features, outputs in ((14, 7, 2), (10, 30, 1)):
             x, z, y = drawn(count, features, outputs)
             whole = Whole(x, y, PENALTY)
@@ -60,20 +61,20 @@ class LeavingOut(unittest.TestCase):
                 pairs = pairs - pairs.mean(0) - pairs.mean(1, keepdims=True) + pairs.mean()
                 np.testing.assert_allclose(changes[name].pairs.reshape(count, count) * count, pairs, rtol=1e-4, atol=1e-5)
 
-    def test_the_penalty_of_smallest_error(self):
+    def test_the_penalty_of_smallest_error_is_chosen(self):
         x, _, _ = drawn(40, 5, 1)
         noise = fit_readout(x, np.random.default_rng(2).standard_normal((40, 1)))
         exact = fit_readout(x, x[:, :1])
         self.assertEqual((noise.penalty, exact.penalty), (1e3, 1e-4))
 
-    def test_a_head_that_does_nothing(self):
+    def test_a_head_that_does_nothing_costs_nothing(self):
         x, _, y = drawn(20, 6, 1)
         for change in Whole(x, y).without(x).values():
             for array in (change.rises, change.pairs, change.shift, change.belief):
                 np.testing.assert_allclose(array, 0.0, atol=1e-12)
 
     def test_errors_cover_what_readouts_of_other_examples_lose(self):
-        """Of the mean over training sets; without the part of pairs the refitted readout's errors are too small."""
+        """The errors are of the mean over training sets. Without the part of pairs, those of the refitted readout are too small."""
         rng = np.random.default_rng(3)
         weights, found, told, first = rng.standard_normal(30), [], [], []
         for _ in range(60):
@@ -90,7 +91,7 @@ class LeavingOut(unittest.TestCase):
         self.assertLess(abs(ratio - 1.0), 0.5)
 
     def test_what_the_readout_expects_has_no_noise_of_labels(self):
-        """Over labels drawn again it moves less than the measured rise, about the same mean."""
+        """With labels drawn again it varies less than the measured rise, about the same mean."""
         rng = np.random.default_rng(4)
         x = rng.standard_normal((100, 6))
         z = x.copy()
@@ -114,7 +115,7 @@ class FrozenParts(unittest.TestCase):
         self.u = self.u @ self.u.T
 
     def error(self, kernel, i, outputs):
-        """Of example i, by solving without it; kernel [C P, C P]."""
+        """The squared error of example i, by solving without it; kernel [C P, C P]."""
         count = len(kernel) // outputs
         kept = [c * count + j for c in range(outputs) for j in range(count) if j != i]
         own = [c * count + i for c in range(outputs)]
@@ -127,7 +128,7 @@ class FrozenParts(unittest.TestCase):
         u = u.reshape(p, outputs, p, outputs)
         return np.einsum("acbd,ian,jbn->cidj", u, self.parts, self.parts).reshape(outputs * count, -1) / (features * p)
 
-    def test_cuts_against_kernels_without_rows_and_columns(self):
+    def test_cuts_are_those_of_kernels_without_rows_and_columns(self):
         for outputs, u in ((3, self.u), (1, self.u[:5, :5]), (1, None)):
             matrix = np.ones((5, 5)) if u is None else u
             found = cut_changes(self.parts, [[1], [2, 3]], self.y[:, :outputs], 0.3, u)
@@ -140,7 +141,7 @@ class FrozenParts(unittest.TestCase):
                 np.testing.assert_allclose(found[row], expected, rtol=1e-8)
 
     def test_without_theory_it_is_the_readout(self):
-        """On features of equal scale, at the matched temperature."""
+        """This holds for features of equal scale, at the matched temperature."""
         rng = np.random.default_rng(6)
         signs = np.where(rng.random((30, 8)) < 0.5, -1.0, 1.0)
         signs -= signs.mean(0)
@@ -199,7 +200,7 @@ class Estimate(unittest.TestCase):
             held.append(((truth >= low) & (truth <= high)).mean())
         self.assertLess(abs(np.mean(held) - 0.9), 0.04)
 
-    def test_probabilities_to_be_among_the_cheapest(self):
+    def test_the_cheapest_are_among_the_cheapest_with_certainty(self):
         found = combine(change_of([0.0, 1.0, 2.0, 3.0], 1e-3))
         np.testing.assert_allclose(found.among_cheapest(2), [1.0, 1.0, 0.0, 0.0], atol=1e-2)
         self.assertAlmostEqual(combine(change_of([0.0, 1.0, 0.2], 5.0)).among_cheapest(1).sum(), 1.0)
@@ -236,7 +237,7 @@ class Table(unittest.TestCase):
         self.folder = Path(folder.name)
         self.ranking = ranking_of(measured_of(change_of([0.4, 0.1, 0.3, 0.2], 1e-4)), "mean", "refitted", None, 1)
 
-    def test_columns_errors_costs_and_what_is_shown(self):
+    def test_columns_have_errors_and_costs_and_the_table_shows_some(self):
         for name in (*REMOVALS, "gradient", "weight_norm", "estimate"):
             self.assertIn(f"{name}_error", self.ranking.columns)
         self.assertEqual(self.ranking.passes["estimate"], 3.5)
@@ -250,7 +251,7 @@ class Table(unittest.TestCase):
         self.assertIn("<table", self.ranking._repr_html_())
         self.assertEqual(self.ranking.to_csv().splitlines()[0].split(",")[:5], ["layer", "head", "name", "rank", "estimate"])
 
-    def test_refusals(self):
+    def test_bad_arguments_are_refused(self):
         measured = measured_of(change_of([0.4, 0.1], 1e-4))
         for words, call in (("k: is 3; allowed: None, or an integer from 1 to 2", lambda: ranking_of(measured, "mean", "fixed", 3, 1)),
                             ("mode: is 'off'", lambda: ranking_of(measured, "off", "fixed", None, 1)),
@@ -260,7 +261,7 @@ class Table(unittest.TestCase):
             with self.assertRaisesRegex(headway.UsageError, words.replace("(", "\\(")):
                 call()
 
-    def test_exports(self):
+    def test_exports_hold_the_cheapest_heads(self):
         self.assertEqual(self.ranking.to_prune_heads(3, self.folder / "heads.json"), {0: [1], 1: [0, 1]})
         self.assertEqual(json.loads((self.folder / "heads.json").read_text()), {"0": [1], "1": [0, 1]})
         budgets = self.ranking.to_budgets(self.folder / "budgets.json")
@@ -329,14 +330,14 @@ class Parts(unittest.TestCase):
         self.assertNotIn("cut_of_theory", ranking.columns)
         self.assertIn("cut_without_theory", ranking.columns)
 
-    def test_a_class_that_is_never_there_and_one_head_alone(self):
+    def test_a_class_may_be_absent_and_a_head_alone(self):
         self.write(np.eye(3)[(self.y > 0).astype(int)], [1], None)
         ranking = headway.rank_parts(self.path, theory=False)
         self.assertEqual((len(ranking), ranking["among_cheapest"].tolist()), (1, [1.0]))
         self.assertTrue(np.isnan(ranking.ceiling.whole))
         self.assertIn("one head has no order", repr(ranking))
 
-    def test_at_the_command_line(self):
+    def test_the_command_line_ranks_them(self):
         self.write(self.y, [5], [self.names])
         out, csv = io.StringIO(), self.path.with_suffix(".csv")
         with contextlib.redirect_stdout(out):
@@ -346,7 +347,7 @@ class Parts(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
 
-    def test_refusals(self):
+    def test_bad_data_sets_are_refused(self):
         lonely = np.resize([-1.0, *[1.0] * 59], 60)
         for labels, heads, words in ((self.y, [2, 2], "holds contributions of 2 layers"),
                                      (0 * self.y + 1, [5], r"labels: are \[1.0\] for all 60"),
@@ -389,7 +390,7 @@ class Cumulative(unittest.TestCase):
         x[:, list(removed)] = 0.0
         return [x[:40], x[40:]]
 
-    def test_greedy_order_curves_and_errors(self):
+    def test_the_greedy_order_keeps_the_head_that_holds_the_labels_to_the_last(self):
         chooser = Curves(lambda removed: self.embed(removed)[:1], self.y[:40], None, 1.0)
         curves = Curves(self.embed, self.y[:40], self.y[40:], 1.0)
         order = curves.greedy(4, 4, chooser, lambda done, total: None)

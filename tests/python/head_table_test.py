@@ -21,7 +21,7 @@ class Tables(unittest.TestCase):
     def table(self):
         return head_table([5, 5, 6], [1, 2, 1], {"loss": [0.5, np.nan, 0.25]}, examples=3)
 
-    def test_csv(self):
+    def test_csv_has_a_row_for_each_head(self):
         self.assertEqual(self.table().to_csv(),
                          "layer,head,name,loss\n5,1,L5H1,0.5\n5,2,L5H2,\n6,1,L6H1,0.25\n")
         with tempfile.TemporaryDirectory() as folder:
@@ -39,14 +39,14 @@ class Tables(unittest.TestCase):
         self.assertEqual(len(self.table()), 3)
 
     @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
-    def test_pandas(self):
+    def test_pandas_gets_the_columns(self):
         frame = self.table().to_pandas()
         self.assertEqual(list(frame.columns), ["layer", "head", "name", "loss"])
         self.assertEqual(frame.loc[2].tolist(), [6, 1, "L6H1", 0.25])
         self.assertTrue(np.isnan(frame.loss[1]))
         self.assertEqual(frame.attrs, {"examples": 3})
 
-    def test_without_pandas(self):
+    def test_without_pandas_it_says_so(self):
         with mock.patch.dict(sys.modules, {"pandas": None}):
             with self.assertRaisesRegex(headway.UsageError, "to_pandas: needs the package pandas"):
                 self.table().to_pandas()
@@ -57,7 +57,7 @@ class Tables(unittest.TestCase):
                                    ("induction", "induction", "L3H1 induction"), ("head 1b", "head 1b", "L3H1 head 1b")):
             self.assertEqual((head_name(3, 1, name), head_label(3, 1, name)), (known, label))
 
-    def test_grid(self):
+    def test_a_grid_has_nan_where_there_is_no_head(self):
         np.testing.assert_array_equal(self.table().grid("loss"), [[0.5, np.nan], [0.25, np.nan]])
         with self.assertRaisesRegex(headway.UsageError, "column: is 'x'; allowed: loss"):
             self.table().grid("x")
@@ -94,7 +94,7 @@ class Writer(unittest.TestCase):
             with h5py.File(path) as file:
                 np.testing.assert_array_equal(file["train/labels"], signs)
 
-    def test_refusals(self):
+    def test_contributions_that_tell_nothing_or_are_incomplete_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "a.h5"
             for words, parts, options in (("the same on all examples", np.ones((80, 4, 5)), {}),

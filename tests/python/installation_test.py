@@ -21,14 +21,14 @@ class ExtensionModule(unittest.TestCase):
                 (Path(folder) / file).touch()
             return native._missing(Path(folder))
 
-    def test_none(self):
+    def test_a_missing_one_is_told(self):
         for files in ((), ("_native.pyi",), (f"_native{EXTENSION_SUFFIXES[0]}",)):  # the last one: it is hidden
             text = self.text(*files)
             self.assertIn("headway._native is missing: headway.solve and its like need it", text)
             self.assertIn(f"make build PYTHON={sys.executable}", text)
             self.assertIn("pip install ./apps/python", text)
 
-    def test_one_of_another_python(self):
+    def test_one_of_another_python_is_told(self):
         text = self.text("_native.cpython-36m-x86_64-linux-gnu.so", "_native.cpython-399-x86_64-linux-gnu.so")
         own = f"Python {sys.version_info.major}.{sys.version_info.minor} ({sys.executable})"
         self.assertIn(f"was built for Python 3.6 and Python 3.99, and this is {own}. Use that Python, or build it for this one", text)
@@ -47,18 +47,18 @@ class Importing(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         return done.stderr.splitlines()[-1]
 
-    def test_an_old_python(self):
+    def test_an_old_python_is_told(self):
         self.assertIn("ImportError: headway needs Python 3.10 or newer; this is Python",
                       self.imported("sys.version_info = (3, 9, 2, 'final', 0)"))
 
-    def test_a_missing_package(self):
+    def test_a_missing_package_is_told(self):
         said = self.imported("sys.modules['h5py'] = None")
         for words in ("ImportError: headway needs the package h5py", f"{sys.executable} -m pip install numpy h5py matplotlib"):
             self.assertIn(words, said)
 
 
 class Torch(unittest.TestCase):
-    def test_versions(self):
+    def test_versions_that_are_too_old_are_told(self):
         for version, words in (("1.12.1+cu113", "needs PyTorch 1.13 or newer; this is 1.12.1"), ("1.13.0a0+gitunknown", None),
                                ("1.13.1", None), ("2.10.0", None)):
             with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(__version__=version)}):
@@ -71,7 +71,7 @@ class Torch(unittest.TestCase):
                 with self.assertRaisesRegex(headway.UnavailableError, f"from_hugging_face: form=\"contributions\": {words}"):
                     headway.from_hugging_face("a.h5", None, {}, [], form="contributions")
 
-    def test_none(self):
+    def test_a_missing_one_is_told(self):
         with mock.patch.dict(sys.modules, {"torch": None}):
             with self.assertRaisesRegex(headway.UnavailableError, "headway.head_baselines: needs PyTorch 1.13 or newer, which is not"):
                 headway.head_baselines(None, {})

@@ -23,13 +23,13 @@ def targets(labels, classes=None):
 
 
 class Rule(unittest.TestCase):
-    def test_two_classes(self):
+    def test_two_classes_become_minus_and_plus_one(self):
         for labels in (SIGNS, SIGNS > 0, (SIGNS > 0).astype(int), (SIGNS > 0).astype(np.float32)):
             for classes in (None, 2):
                 np.testing.assert_array_equal(targets(np.asarray(labels), classes), SIGNS)
         np.testing.assert_array_equal(targets((SIGNS > 0)[:, None]), SIGNS[:, None])
 
-    def test_several_classes(self):
+    def test_several_classes_become_one_hot_rows(self):
         for labels in (NUMBERS, NUMBERS.astype(float), NUMBERS[:, None], ONE_HOT):
             np.testing.assert_array_equal(targets(labels, 3), ONE_HOT)
         np.testing.assert_array_equal(targets(ONE_HOT), ONE_HOT)
@@ -43,7 +43,7 @@ class Rule(unittest.TestCase):
         np.testing.assert_array_equal(targets(np.array([0, 1, 1]), 0), [0, 1, 1])  # 0: said to be real
 
     def test_all_splits_decide_together(self):
-        """A split that lacks a class means the same by 1 as the others, and a split of real labels makes all real."""
+        """In a split that lacks a class, 1 means the same as in the others. A split of real labels makes all labels real."""
         found = targets({"train": np.array([0, 1, 1]), "test": np.array([1, 1]), "other": np.array([0])})
         self.assertEqual({name: list(array) for name, array in found.items()}, {"train": [-1, 1, 1], "test": [1, 1], "other": [-1]})
         found = targets({"train": np.array([0, 1, 1]), "test": np.array([1, 2])})
@@ -80,7 +80,7 @@ class Everywhere(unittest.TestCase):
         np.testing.assert_array_equal(*found)
         return found[0]
 
-    def test_files(self):
+    def test_files_hold_labels_by_the_rule(self):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             for labels in (SIGNS, (SIGNS > 0).astype(int), SIGNS > 0):

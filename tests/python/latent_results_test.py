@@ -91,8 +91,8 @@ def swept_task(seed, length, put):
 
 
 def write_swept_evaluation(path, put, older=False):
-    """One network of each seed and length, held_out = 0.25, on its own task but for `put`. Older files have the
-    task of the first network alone."""
+    """One network of each seed and length, held_out = 0.25, evaluated on its own task with the changes `put`. Older files have
+    the task of the first network alone."""
     with h5py.File(path, "w") as file:
         file.attrs.update({"schema_name": "headway-result", "schema_version": [1, 0], "kind": "evaluate",
                            "study": "small", "task": "fuzzy_logic", "study_toml": SWEPT,
@@ -136,7 +136,7 @@ class LatentResultsTest(unittest.TestCase):
 
 
 class Reading(LatentResultsTest):
-    def test_runs_layers_and_codes(self):
+    def test_runs_layers_and_codes_are_read(self):
         result = headway.read_result(self.file)
         self.assertIsInstance(result, headway.LatentsResult)
         self.assertEqual(result.labels, ("softmax", "hyla"))
@@ -153,7 +153,7 @@ class Reading(LatentResultsTest):
         self.assertEqual(run.labels["train"].label.shape, (CODES, 1))
         self.assertEqual(run.labels["train"].feature[3], 1)
 
-    def test_evaluations(self):
+    def test_evaluations_are_read(self):
         path = self.folder / "evaluated.h5"
         write_evaluation(path)
         result = headway.read_result(path)
@@ -189,7 +189,7 @@ class Reading(LatentResultsTest):
                 with self.assertRaisesRegex(headway.BadDataError, words):
                     headway.read_result(self.file)
 
-    def test_table(self):
+    def test_a_table_has_means_over_seeds(self):
         rows = table(headway.read_result(self.file), "csv").splitlines()
         self.assertEqual(len(rows), 1 + 2 * 3 * 2)
         # Seeds 1 and 2 of softmax in layer 1: 0.51 and 0.52.
@@ -210,7 +210,7 @@ class NamedArrays(LatentResultsTest):
             for names, array in group.variables.values():
                 self.assertEqual(len(names), array.ndim)
 
-    def test_evaluations(self):
+    def test_evaluations_have_named_dimensions(self):
         path = self.folder / "evaluated.h5"
         write_evaluation(path)
         result = headway.read_result(path)
@@ -246,7 +246,7 @@ class Figures(LatentResultsTest):
         self.assertEqual(len(images), 2 * 3)
         self.assertIn("same 0.80, other 0.20", images[0].get_title(loc="left"))
 
-    def test_evaluation(self):
+    def test_evaluation_shows_every_split(self):
         path = self.folder / "evaluated.h5"
         write_evaluation(path)
         code, out, _ = self.run_cli("plot", path)

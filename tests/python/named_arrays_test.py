@@ -81,7 +81,7 @@ class NamedArrays(unittest.TestCase):
         self.assertEqual(group.variables["cumulative_random"][0], ("point", "order", "removed"))
         self.assertEqual(group.variables["cumulative_score_order"][0], ("point", "removal"))
 
-    def test_deep_paths(self):
+    def test_every_layer_has_paths_of_its_own(self):
         group = groups_of(read("deep"))["/points"]
         self.assertEqual(group.variables["U_3"][0], ("point", "path_3", "path_3_other"))
         self.assertEqual(list(group.coordinates["path_2"][1]), ["(1,1)", "(1,2)", "(2,1)", "(2,2)"])
@@ -105,7 +105,7 @@ class NamedArrays(unittest.TestCase):
         np.testing.assert_array_equal(found[2, 0], np.zeros(4))
         self.assertIsNone(stacked([None, None]))
 
-    def test_trained_networks(self):
+    def test_trained_networks_have_runs_and_records(self):
         groups = groups_of(read("train"))
         dimensions, values = groups["/curves/held_out"].variables["r2"]
         self.assertEqual(dimensions, ("run", "record"))
@@ -114,7 +114,7 @@ class NamedArrays(unittest.TestCase):
         self.assertEqual(groups["/runs"].variables["final_r2"][0], ("run", "split"))
         self.assertEqual(list(groups["/runs"].coordinates["label"][1]), ["softmax"] * 3 + ["hyla"] * 3)
 
-    def test_refusals(self):
+    def test_what_is_not_there_is_refused(self):
         if importlib.util.find_spec("xarray") is None:
             with self.assertRaisesRegex(headway.UsageError, "pip install xarray"):
                 read("solve").to_datatree()

@@ -1,7 +1,7 @@
 """A small trained-looking network with its data set, and what pruning does to it, in plain numpy.
 
-The network is run through all of its layers for every removal: no path, no path output, nothing of
-the program's own way to the same numbers.
+The network is run through all of its layers for every removal. The program gets the same numbers in another way, from the
+outputs of paths.
 """
 
 from __future__ import annotations

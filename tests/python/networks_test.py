@@ -95,7 +95,7 @@ class Attentions(NetworkTest):
                                     attentions=lazy, labels=signs(P), readout="mean")
         np.testing.assert_allclose(self.read()["train/attention/layer_1"], attentions[0], rtol=1e-6)
 
-    def test_classes(self):
+    def test_classes_become_targets_of_the_theory(self):
         inputs, attentions, _ = draw(1)
         given = dict(inputs=inputs, attentions=attentions, readout="mean", overwrite=True)
         headway.from_attentions(self.path, **given, labels=np.arange(P) % 2, classes=2)
@@ -116,7 +116,7 @@ class Attentions(NetworkTest):
             headway.from_attentions(self.path, **given, labels=signs(P),
                                     attentions=[a.astype(np.float16) for a in attentions])
 
-    def test_refusals(self):
+    def test_bad_arrays_are_refused(self):
         inputs, attentions, mask = draw(1, masked=True)
         good = dict(inputs=inputs, attentions=attentions, labels=signs(P), readout="mean")
 
@@ -179,7 +179,7 @@ class Attentions(NetworkTest):
         self.assertEqual(self.path.read_text(), "mine")
         self.assertEqual(os.listdir(self.path.parent), ["network.h5"])
 
-    def test_too_many_paths(self):
+    def test_many_paths_are_warned_of_and_too_many_refused(self):
         inputs = np.zeros((2, 2, 1))
         uniform = np.full((2, 12, 2, 2), 0.5)
         given = dict(inputs=inputs, labels=signs(2), readout="mean")
@@ -191,7 +191,7 @@ class Attentions(NetworkTest):
 
 
 class HuggingFace(NetworkTest):
-    def test_all_layers(self):
+    def test_all_layers_are_kept_by_default(self):
         model = FakeTransformer(masked=True)
         headway.from_hugging_face(self.path, model, model.encoded(), signs(P), batch_size=3)
         self.assertEqual(model.calls, [3, 3, 1])
@@ -217,7 +217,7 @@ class HuggingFace(NetworkTest):
         self.assertEqual(file["names/layer_1"].asstr()[2], "L2H3")
         self.assertEqual((file.attrs["note"], file.attrs["readout"]), ("mine", "last_token"))
 
-    def test_further_splits(self):
+    def test_further_splits_are_written_too(self):
         model = FakeTransformer(count=12)
         headway.from_hugging_face(
             self.path, model, model.encoded(range(6)), np.arange(6) % 2, classes=2,
@@ -229,7 +229,7 @@ class HuggingFace(NetworkTest):
         np.testing.assert_allclose(file["sets/validation/attention/layer_1"],
                                    model.attentions[0][11:], rtol=1e-6)
 
-    def test_refusals(self):
+    def test_bad_arguments_and_models_are_refused(self):
         model = FakeTransformer()
 
         def refused(words, broken=model, error=headway.UsageError, **changes):
@@ -306,7 +306,7 @@ class Torch(NetworkTest):
                 np.testing.assert_array_equal(file["train/mask"], model.mask)
                 self.assertEqual(np.abs(file["train/attention/layer_2"][1, :, :, 3:]).max(), 0.0)
 
-    def test_layers_and_tuples(self):
+    def test_a_layer_can_be_chosen_and_inputs_be_tuples(self):
         model, x = FakeEncoder(), numbered()
         headway.from_torch(self.path, model, (x,), signs(P), readout="mean", layers=[2],
                            test={"inputs": (x[:2],), "labels": signs(2)})
@@ -314,7 +314,7 @@ class Torch(NetworkTest):
         np.testing.assert_allclose(file["test/attention/layer_1"], model.attentions[1][:2], rtol=1e-6)
         np.testing.assert_allclose(file["train/inputs"], (x + 100) % 100, rtol=1e-6)
 
-    def test_refusals(self):
+    def test_bad_arguments_and_models_are_refused(self):
         model = FakeEncoder()
 
         def refused(words, broken, inputs=numbered()):
@@ -347,7 +347,7 @@ class Torch(NetworkTest):
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
 class RealTorch(NetworkTest):
-    def test_transformer_encoder(self):
+    def test_a_transformer_encoder_is_written(self):
         import torch
         torch.manual_seed(1)
         for norm_first in (False, True):
@@ -392,7 +392,7 @@ class RealHuggingFace(NetworkTest):
         return {"input_ids": torch.randint(0, 50, (P, S), generator=torch.Generator().manual_seed(1)),
                 "attention_mask": torch.tensor(draw(1, masked=True)[2])}
 
-    def test_bert(self):
+    def test_a_bert_is_written(self):
         import torch
         for precision, tolerance in (("float32", 1e-6), ("bfloat16", 2e-2)):
             model, encoded = self.model(precision), self.encoded()

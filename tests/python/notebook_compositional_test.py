@@ -22,7 +22,7 @@ SMALL["prune-network"] = SMALL["prune"]
 
 
 def trains() -> bool:
-    """Was the program built with LibTorch?"""
+    """Whether the program was built with LibTorch."""
     said = program.run("train", program.studies() / "fuzzy-logic-small.toml", "--dry-run").stdout
     return "no LibTorch" not in said
 

@@ -71,7 +71,7 @@ class Figures(unittest.TestCase):
         for name, figure in found.items():
             self.assertGreater(len(figures.rendered(figure)), 5000, name)
 
-    def test_theory_exact_and_weight_space_samples_on_one_axis(self):
+    def test_theory_exact_and_weight_space_samples_share_an_axis(self):
         results = [headway.read_result(RESULT), headway.read_result(GIBBS)]
         axes = figures.draw_all(results, only=["accuracy_against_width"])[
             "accuracy_against_width"].axes[0]

@@ -18,7 +18,7 @@ class Notebook(NotebookTest):
         self.check_stored_outputs(pictures=2)
 
     def test_runs_on_drawn_networks(self):
-        """And takes the rows that it finds from an earlier run, where they have the same settings."""
+        """It also takes rows that an earlier run with the same settings left."""
         if not all(importlib.util.find_spec(name) for name in ("torch", "transformers")):
             self.skipTest("needs PyTorch and transformers")
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, HEADWAY_SMALL="1"):

@@ -15,7 +15,7 @@ from notebooks import NotebookTest, computes
 class Notebook(NotebookTest):
     name = "head_ranking.ipynb"
 
-    def test_stored_outputs(self):
+    def test_is_stored_with_its_outputs(self):
         self.check_stored_outputs(pictures=0)
 
     def test_runs_on_a_drawn_network_and_goes_on(self):

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 
 def computes() -> bool:
-    """Is the extension module there, with which notebooks compute?"""
+    """Whether the extension module is there, which notebooks need to compute."""
     return importlib.util.find_spec("headway._native") is not None
 
 
@@ -28,7 +28,7 @@ class NotebookTest(unittest.TestCase):
         return Path(os.environ.get("HEADWAY_SOURCE_DIR", ".")) / "notebooks" / self.name
 
     def check_stored_outputs(self, pictures: int):
-        """It is stored as it came out of one run from top to bottom, without an error and with all pictures."""
+        """Checks that it was stored after one run from top to bottom, without an error and with all pictures."""
         notebook = nbformat.read(self.path, as_version=4)
         nbformat.validate(notebook)
         cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -45,8 +45,8 @@ class NotebookTest(unittest.TestCase):
                 for line in cell.source.splitlines() if line.startswith("    headway ")]
 
     def execute(self, results: Path) -> tuple[str, int]:
-        """Runs it on the results of that folder: what it prints, and how many pictures it shows. Nothing may come
-        on standard error."""
+        """Runs it on the results of that folder. Returns what it prints, and how many pictures it shows. Fails if it writes to
+        standard error."""
         os.environ["HEADWAY_RESULTS"] = str(results)
         for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
             os.environ[name] = str(Path(results) / "jupyter")  # nothing from the user's own set-up

@@ -17,7 +17,7 @@ class WrongArguments(unittest.TestCase):
         for word in words:
             self.assertIn(word, str(caught.exception))
 
-    def test_arrays(self):
+    def test_arrays_are_refused(self):
         good = small()
         labels = good["labels"]
         cases = [
@@ -55,7 +55,7 @@ class WrongArguments(unittest.TestCase):
                 warnings.simplefilter("ignore")
                 self.refused(headway.BadDataError, words, lambda: headway.solve(**good | change))
 
-    def test_attention(self):
+    def test_attention_is_refused(self):
         x, y = np.ones((3, 2, 4)), [1, -1, 1]
         rows = np.full((3, 1, 2, 2), 0.5)
         cases = [({}, ["no attention", "attention"]),
@@ -73,7 +73,7 @@ class WrongArguments(unittest.TestCase):
                 self.refused(headway.BadDataError, words,
                              lambda: headway.solve(inputs=x, labels=y, widths=[10], **change))
 
-    def test_settings(self):
+    def test_settings_are_refused(self):
         cases = [
             ({"widths": []}, ["widths"]), ({"widths": [0]}, ["model.widths[1] = 0", "from 1 to"]),
             ({"widths": [[10, 10]]}, ["model.widths", "[10, 10]", "N_a"]),
@@ -93,7 +93,7 @@ class WrongArguments(unittest.TestCase):
                 self.refused((headway.BadStudyError, headway.BadDataError), words,
                              lambda: headway.solve(**small() | change))
 
-    def test_usage(self):
+    def test_wrong_usage_is_refused(self):
         cases = [
             ({"width": [10]}, ["unknown argument width", "widths"]),
             ({"widths": object()}, ["widths", "object", "allowed"]),
@@ -117,7 +117,7 @@ class WrongArguments(unittest.TestCase):
                      lambda: headway.solve("hmm-four-pats"))
         self.refused(headway.UnreadableFileError, ["no-such.toml"], lambda: headway.read_study("no-such.toml"))
 
-    def test_action_and_kernel(self):
+    def test_arguments_of_action_and_kernel_are_refused(self):
         action, xi, unit = headway.action(**small()), small()["features"], np.eye(4)
         self.refused(headway.BadStudyError, ["0 layers", "2"], lambda: action.evaluate([unit]))
         self.refused(headway.BadStudyError, ["order parameters"], lambda: action.evaluate([]))

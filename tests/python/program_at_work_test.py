@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class AtWork(unittest.TestCase):
-    def test_progress_and_what_it_raises(self):
+    def test_progress_is_told_and_may_raise(self):
         seen = []
         headway.solve(**small(widths=[10, 20]), progress=lambda *now: seen.append(now))
         self.assertIn(("solve", 2.0, 2.0), seen)
@@ -121,7 +121,7 @@ class AtWork(unittest.TestCase):
         plan = headway.solve(**small(), dry_run=True)
         self.assertEqual((plan["verb"], plan["train_examples"]), ("solve", 12))
 
-    def test_a_study_with_settings(self):
+    def test_a_study_keeps_its_changed_settings(self):
         study = headway.read_study("hmm-four-paths", {"model.widths": [10], "model.temperature": 0.3})
         self.assertIn("temperature = 0.3", study.text)
         point = headway.solve(study, corrections="off").points[0]

@@ -25,26 +25,26 @@ class SameAsTheProgram(unittest.TestCase):
         result.save(ours, force=True)
         self.assertEqual(differences(theirs, ours, apart), [])
 
-    def test_arrays_of_the_four_path_study(self):
+    def test_arrays_of_the_four_path_study_give_the_same(self):
         result = headway.solve(**four_paths(), widths=[10, 100], temperature=0.01)
         self.compare("solve", GOLDEN / "hmm4_paths.h5", result, "--set", "model.widths=[10, 100]",
                      apart=SOURCE)
 
-    def test_a_study_by_its_name_in_every_verb_of_the_theory(self):
+    def test_a_study_by_its_name_gives_the_same_in_every_verb_of_the_theory(self):
         few = ["--set", "model.widths=[10]"]
         solved = headway.solve("hmm-four-paths", widths=[10])
         self.compare("solve", "hmm-four-paths", solved, *few)
         self.compare("align", "hmm-four-paths", headway.align(solved), *few)
         self.compare("prune", "hmm-four-paths", headway.prune("hmm-four-paths", widths=[10]), *few)
 
-    def test_draws(self):
+    def test_draws_are_the_same(self):
         drawn = headway.sample(**four_paths(), widths=[10], temperature=0.01, sampler="exact", chains=2,
                                draws=400, warmup=300, seed=3)
         self.compare("sample", GOLDEN / "hmm4_paths.h5", drawn, "--seed", "3", "--set",
                      "model.widths=[10]", "--set", "sample.chains=2", "--set", "sample.draws=400",
                      "--set", "sample.warmup=300", apart=SOURCE)
 
-    def test_inputs_with_each_form_of_attention(self):
+    def test_inputs_with_each_form_of_attention_give_the_same(self):
         rng = np.random.default_rng(5)
         x, y = rng.standard_normal((9, 4, 6)), rng.standard_normal((9, 2))
         mask = np.ones((9, 4))
@@ -99,14 +99,14 @@ class SameAsTheProgram(unittest.TestCase):
 
 
 class ReadAtTheFirstLook(unittest.TestCase):
-    """A result in memory reads itself when a field is asked for: nothing but time tells it from one that did."""
+    """A result in memory is read when one of its fields is first asked for. A user notices nothing but the time."""
 
     LOOKS = {"a field": lambda result: result, "a default": lambda result: (result.set_names, result)[1],
              "pickle": lambda result: pickle.loads(pickle.dumps(result)), "copy": copy.copy,
              "deepcopy": copy.deepcopy, "replace": lambda result: dataclasses.replace(result),
              "a line": lambda result: (repr(result), result)[1]}
 
-    def test_whatever_looks_first(self):
+    def test_whatever_looks_first_finds_everything(self):
         read = headway.read_result(headway.solve(**small()).save(file_of("looked.h5"), force=True))
         for name, look in self.LOOKS.items():
             with self.subTest(look=name):
@@ -119,7 +119,7 @@ class ReadAtTheFirstLook(unittest.TestCase):
                 self.assertEqual({field.name for field in dataclasses.fields(seen)} - set(vars(seen)), set())
                 np.testing.assert_array_equal(seen.train_labels, read.train_labels)
 
-    def test_two_threads_at_once(self):
+    def test_two_threads_may_look_at_once(self):
         result = headway.solve(**small())
         seen = []
         threads = [threading.Thread(target=lambda: seen.append(result.points[0].action)) for _ in range(8)]
@@ -158,11 +158,11 @@ class ActionAndKernel(unittest.TestCase):
                                       *matrices[layer + 1:]])[0] for sign in (1, -1)]
             self.assertAlmostEqual((sides[0] - sides[1]) / (2 * step), np.sum(gradient[layer] * direction), 5)
 
-    def test_nowhere_positive_definite(self):
+    def test_the_action_is_infinite_where_nothing_is_positive_definite(self):
         value, _ = headway.action(**small()).evaluate([-np.eye(4), np.eye(2), 1.0])
         self.assertEqual(value, math.inf)
 
-    def test_the_kernel(self):
+    def test_the_kernel_is_that_of_its_formula(self):
         data, rng = small(), np.random.default_rng(4)
         xi, u = data["features"], rng.standard_normal((4, 4))
         u = u @ u.T
@@ -192,7 +192,7 @@ class Arrays(unittest.TestCase):
         self.assertEqual(headway.solve(**data | {"features": half}).points[0].action,
                          headway.solve(**data | {"features": half.astype(float)}).points[0].action)
 
-    def test_single_precision_in_every_array(self):
+    def test_single_precision_may_stand_in_every_array(self):
         """Each array is read in pieces, from the row at which a piece begins."""
         rng = np.random.default_rng(7)
         rows = rng.random((9, 2, 4, 4))
@@ -211,7 +211,7 @@ class Arrays(unittest.TestCase):
                 self.assertEqual(*(point.action for point in points))
                 np.testing.assert_array_equal(*(point.order_parameters[0] for point in points))
 
-    def test_labels_of_every_form(self):
+    def test_labels_of_every_form_mean_the_same(self):
         data = small(test_features=small(2)["features"], test_labels=np.resize([1.0, -1.0], 12))
         first = headway.solve(**data).points[0]
         zero_and_one = {name: (data[name] > 0).astype(int) for name in ("labels", "test_labels")}

@@ -59,7 +59,7 @@ class SameFaults(unittest.TestCase):
                 self.assertEqual(bool(faults), name in program_dataset_test.FAULTY)
 
     def compare(self, change, form="weights", seed=1):
-        """Of a sound file of this form, changed."""
+        """Compares what both say of a sound file of this form after a change."""
         arguments = dataset_arguments.Arguments(seed).forms()[form]
         headway.write_dataset(self.path, **arguments, overwrite=True)
         with h5py.File(self.path, "r+") as file:
@@ -68,7 +68,7 @@ class SameFaults(unittest.TestCase):
         self.assertEqual(headway.check_dataset(self.path), faults)
         return faults
 
-    def test_root_attributes(self):
+    def test_root_attributes_are_refused_alike(self):
         for name, value in (("schema_version", "1.0"), ("schema_version", [0, 1]),
                             ("schema_version", [1, 0, 0]), ("schema_version", [1]),
                             ("schema_name", "x" * 100), ("schema_name", "h\u00e9"),
@@ -77,7 +77,7 @@ class SameFaults(unittest.TestCase):
             with self.subTest(name=name, value=value):
                 self.compare(lambda file: file.attrs.__setitem__(name, value))
 
-    def test_numbers_and_counts(self):
+    def test_numbers_and_counts_are_told_alike(self):
         """Many faults of one data set, and numbers of every size."""
         rng = np.random.default_rng(5)
         for form in ("weights", "query_key", "supplied", "paths"):
@@ -102,7 +102,7 @@ class SameFaults(unittest.TestCase):
             with self.subTest(after):
                 self.compare(lambda file: file.move(before, after))
 
-    def test_groups_in_place_of_data_sets_and_the_other_way_round(self):
+    def test_groups_and_data_sets_in_place_of_each_other_are_refused_alike(self):
         def array(name):
             def change(file):
                 if name in file:
@@ -128,7 +128,7 @@ class SameFaults(unittest.TestCase):
             with self.subTest(group=name):
                 self.assertEqual(self.compare(group(name)), [])
 
-    def test_texts(self):
+    def test_texts_are_refused_alike(self):
         for texts in ([b"a\xff"] * 6, [b"a\x01"] * 6, ["\u00e9"] * 6, [b"a\xed\xa0\x80"] * 6,
                       [b"\xc0\xaf"] * 6, [b"x"] * 5):
             with self.subTest(texts[0]):

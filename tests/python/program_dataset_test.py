@@ -109,7 +109,7 @@ class DataSets(unittest.TestCase):
                               timeout=120, check=False)
         return done.returncode, done.stdout + done.stderr
 
-    def test_sound(self):
+    def test_sound_ones_are_solved(self):
         for name, change in SOUND.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder) / "data.h5"
@@ -118,7 +118,7 @@ class DataSets(unittest.TestCase):
                 code, text = self.run_program("validate", path)
                 self.assertEqual(code, 0, text)
 
-    def test_faulty(self):
+    def test_faulty_ones_are_refused(self):
         for name, (change, *parts) in FAULTY.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 path = pathlib.Path(folder) / "data.h5"
@@ -134,7 +134,7 @@ class DataSets(unittest.TestCase):
                     self.assertIn(part, said)
                 self.assertEqual(os.listdir(folder), ["data.h5"])
 
-    def test_attention_in_half_precision(self):
+    def test_attention_in_half_precision_is_refused_with_advice(self):
         """Rows that were computed in float16 are refused by program and package in the same words, which say what to do."""
         rows = np.random.default_rng(1).random((P, 2, S, S)).astype("f2")
         rows = (rows / rows.sum(axis=3, keepdims=True)).astype("f4")

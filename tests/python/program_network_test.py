@@ -38,7 +38,7 @@ class Pruning(unittest.TestCase):
     def tearDownClass(cls):
         FOLDER.cleanup()
 
-    def test_accuracy_on_every_set(self):
+    def test_accuracy_is_that_of_the_network_on_every_set(self):
         sets = {entry["name"]: entry for entry in self.network["sets"]}
         self.assertEqual(list(sets), ["train", "test", "other", "validation"])
         for name, entry in sets.items():
@@ -50,7 +50,7 @@ class Pruning(unittest.TestCase):
             error = np.mean((self.problem.outputs(name, []) - self.problem.labels[name]) ** 2)
             self.assertAlmostEqual(entry["mean_squared_error"], error, delta=1e-9)
 
-    def test_single_heads(self):
+    def test_removal_of_each_head_alone_costs_what_the_network_loses(self):
         whole = self.problem.outputs("test", []) * self.problem.labels["test"] > 0
         drops = []
         for head, entry in enumerate(self.network["heads"]):
@@ -68,7 +68,7 @@ class Pruning(unittest.TestCase):
                                    delta=1e-12)
             self.assertLessEqual(agreement["lower"], agreement["upper"])
 
-    def test_scores(self):
+    def test_scores_are_norms_and_sensitivities(self):
         heads = self.network["heads"]
         norms = [np.linalg.norm(v) for layer in self.problem.values for v in layer]
         np.testing.assert_allclose([head["weight_norm"] for head in heads], norms, rtol=1e-12)
@@ -105,7 +105,7 @@ class Pruning(unittest.TestCase):
                                    problem.accuracy("test", curve["order"][:step], rescale),
                                    delta=1e-12)
 
-    def test_curves_in_every_order(self):
+    def test_curves_in_every_order_are_those_of_the_network(self):
         for scores in (self.network["scores"], *(point["network"] for point in self.found["points"])):
             for name, entry in scores.items():
                 with self.subTest(name):
@@ -125,12 +125,12 @@ class Pruning(unittest.TestCase):
         best = max(self.problem.accuracy("validation", [head]) for head in range(COUNT))
         self.assertEqual(self.problem.accuracy("validation", [first]), best)
 
-    def test_without_rescaling(self):
+    def test_rescaling_can_be_left_out(self):
         found = program.run_json("prune", self.data, *OPTIONS, "--set", "prune.rescale=false")
         self.assertIs(found["network"]["rescaled"], False)
         self.check_curve(found["network"]["scores"]["weight_norm"]["rising"], rescale=False)
 
-    def test_result_file_and_its_figures(self):
+    def test_the_result_file_has_everything_and_its_figures_show_it(self):
         path = FOLDER_PATH / "pruned.h5"
         program.run("prune", self.data, *OPTIONS, "-o", path, "-q", "--force")
         result = headway.read_result(path)
@@ -165,7 +165,7 @@ class Pruning(unittest.TestCase):
         program.run("prune", data, *OPTIONS, "-o", path, "-q", "--force")
         return headway.read_result(path)
 
-    def test_several_networks(self):
+    def test_several_networks_are_compared_score_by_score(self):
         path = FOLDER_PATH / "pruned.h5"
         program.run("prune", self.data, *OPTIONS, "-o", path, "-q", "--force")
         result, other = headway.read_result(path), self.another_network()
@@ -198,14 +198,14 @@ class Pruning(unittest.TestCase):
         with self.assertRaisesRegex(headway.errors.UsageError, "no_network.h5: has no trained network"):
             headway.table.table_of_networks([result, headway.read_result(bare)])
 
-    def test_chance_of_a_mean_correlation(self):
+    def test_the_chance_of_a_mean_correlation_is_known_in_small_cases(self):
         rising, falling = np.arange(3.0), -np.arange(3.0)
         agree = mean_correlation_p_value([(rising, rising)] * 2)
         self.assertAlmostEqual(agree, 2 / 36, delta=0.01)  # both in order, or both reversed
         self.assertEqual(mean_correlation_p_value([(rising, rising), (rising, falling)]), 1.0)
         self.assertTrue(np.isnan(mean_correlation_p_value([(np.ones(3), rising)])))
 
-    def test_the_same_on_one_thread(self):
+    def test_one_thread_gives_the_same(self):
         one = program.run_json("prune", self.data, *OPTIONS, "--threads", "1")
         self.assertEqual(one["network"], self.found["network"])
 
@@ -230,7 +230,7 @@ class BadNetworks(unittest.TestCase):
         faults = headway.check_dataset(self.path)
         self.assertTrue(any(parts[0] in fault for fault in faults), faults)
 
-    def test_shapes(self):
+    def test_wrong_shapes_are_refused(self):
         def put(name, value):
             def change(file):
                 del file[name]
@@ -238,23 +238,23 @@ class BadNetworks(unittest.TestCase):
             return change
         self.broken(put("network/input", np.ones((8, 5))), "network/input", "[8, 5]")
 
-    def test_chain_of_widths(self):
+    def test_widths_that_do_not_fit_each_other_are_refused(self):
         def change(file):
             del file["network/values/layer_2"]
             file["network/values/layer_2"] = np.ones((2, 7, 8))
         self.broken(change, "network/values/layer_2", "[2, 7, 8]")
 
-    def test_not_finite(self):
+    def test_what_is_not_finite_is_refused(self):
         def change(file):
             file["network/readout"][0, 3] = np.nan
         self.broken(change, "network/readout", "nan")
 
-    def test_missing_part(self):
+    def test_a_missing_part_is_refused(self):
         def change(file):
             del file["network/readout"]
         self.broken(change, "network/readout", "missing")
 
-    def test_readout_is_said(self):
+    def test_the_readout_must_be_said(self):
         def change(file):
             del file.attrs["readout"]
         self.broken(change, "readout", "missing")

@@ -64,7 +64,7 @@ class Networks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
-    def test_valid_and_described(self):
+    def test_the_file_is_valid_and_described(self):
         self.run_program("validate", self.path)
         text = self.run_program("inspect", self.path)
         for word in ("attention of PlantedTransformer", "first_token", "validation: 60 examples",
@@ -72,7 +72,7 @@ class Networks(unittest.TestCase):
             self.assertIn(word, text)
 
     def test_prune_ranks_the_planted_heads_first(self):
-        """The file's own readout is used: with the last token's the planted heads would do nothing."""
+        """The theory uses the readout that the file names. With the last token's the planted heads would do nothing."""
         found = {}
         for readout in (None, "last_token"):
             options = [] if readout is None else ["--set", f"model.readout={readout}"]

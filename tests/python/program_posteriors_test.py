@@ -75,14 +75,14 @@ class Draws(unittest.TestCase):
         evidence = -0.5 * (len(y) * np.log(2 * np.pi) - np.linalg.slogdet(inverse)[1] + y @ inverse @ y)
         self.assertLess(abs(drawn.log_evidence - evidence), 0.01)
 
-    def test_learned_attention(self):
+    def test_draws_of_learned_attention_sum_to_one(self):
         drawn = sample(problems.PROBLEMS[5], chains=1, draws=8, warmup=8, thin=1).draws
         self.assertEqual(drawn["attention_test"].shape, (1, 8, 3, problems.TOKENS))
         np.testing.assert_allclose(drawn["attention_test"].sum(axis=3), 1)
 
 
 class Files(unittest.TestCase):
-    def test_a_database(self):
+    def test_a_database_has_the_files_of_posteriordb(self):
         problem = problems.PROBLEMS[1]
         drawn = sample(problem, chains=4, draws=50, warmup=100, thin=1)
         made = {"date": "2026-11-25", "command": "python3 apps/posteriors"}
@@ -118,20 +118,20 @@ class Files(unittest.TestCase):
 
 
 class Diagnostics(unittest.TestCase):
-    def test_independent_draws(self):
+    def test_independent_draws_all_count(self):
         x = np.random.default_rng(3).standard_normal((10, 1000))
         self.assertLess(abs(diagnostics.effective_bulk(x) / x.size - 1), 0.1)
         self.assertLess(diagnostics.r_hat(x), 1.005)
         self.assertLess(abs(diagnostics.mean_and_error(x)[1] / 0.01 - 1), 0.1)
 
-    def test_an_autoregression(self):
-        """Of correlation 0.8: (1 - 0.8) / (1 + 0.8) of the draws count."""
+    def test_an_autoregression_counts_for_less(self):
+        """With correlation 0.8 the share (1 - 0.8) / (1 + 0.8) of the draws counts."""
         rng, x = np.random.default_rng(4), np.zeros((10, 1000))
         for at in range(1, 1000):
             x[:, at] = 0.8 * x[:, at - 1] + 0.6 * rng.standard_normal(10)
         self.assertLess(abs(diagnostics.effective_bulk(x) / x.size * 9 - 1), 0.25)
 
-    def test_chains_that_disagree(self):
+    def test_chains_that_disagree_are_noticed(self):
         x = np.random.default_rng(5).standard_normal((4, 500))
         x[0] += 1
         self.assertGreater(diagnostics.r_hat(x), 1.05)

@@ -34,7 +34,7 @@ class Predict(unittest.TestCase):
         self.assertIn("7 examples of inputs", repr(found))
         self.assertIn("right sign", found._repr_html_())
 
-    def test_samples(self):
+    def test_samples_predict_as_they_did(self):
         given = problem()
         sampled = headway.sample(**given, **few(chains=4, draws=2000, seed=1))
         one = headway.predict(sampled, features=given["test_features"]).points[0]
@@ -42,7 +42,7 @@ class Predict(unittest.TestCase):
         self.assertEqual(one.method, "exact")
         self.assertGreater(one.draws, 0)
 
-    def test_inputs_with_the_heads_of_the_task_or_their_own_attention(self):
+    def test_inputs_are_predicted_with_the_heads_of_the_task_or_their_own_attention(self):
         rng = np.random.default_rng(3)
         x, w, y = rng.standard_normal((12, 3, 5)), rng.standard_normal((2, 5, 5)), np.resize([1.0, -1.0], 12)
         new = rng.standard_normal((4, 3, 5))
@@ -70,7 +70,7 @@ class Predict(unittest.TestCase):
         with h5py.File(theirs) as file:
             self.assertEqual(file.attrs["kind"], "predict")
 
-    def test_trained_networks(self):
+    def test_trained_networks_predict_with_their_spread_over_seeds(self):
         if "no LibTorch" in program.run("train", "fuzzy-logic-small", "--dry-run").stdout:
             self.skipTest("the program was built without LibTorch")
         steps = {"steps": 4, "batch": 4, "eval_every": 4, "eval_examples": 8, "train.warmup_steps": 1}
@@ -100,7 +100,7 @@ class Predict(unittest.TestCase):
         with self.assertRaisesRegex(headway.UsageError, "to_datatree: takes no result of predict"):
             headway.to_datatree(found)
 
-    def test_networks_of_text(self):
+    def test_networks_of_text_predict_next_tokens(self):
         if "no LibTorch" in program.run("train", "fuzzy-logic-small", "--dry-run").stdout:
             self.skipTest("the program was built without LibTorch")
         words = file_of("words.txt")
@@ -119,7 +119,7 @@ class Predict(unittest.TestCase):
         with self.assertRaisesRegex(headway.UsageError, "and text given"):
             headway.predict(trained, inputs=np.ones((2, 8, 3)))
 
-    def test_wrong_arguments(self):
+    def test_wrong_arguments_are_refused(self):
         given = problem()
         solved = headway.solve(**given, **few())
         for arguments, error, words in (

@@ -41,17 +41,17 @@ class Parts(unittest.TestCase):
             program.run("solve", "hmm-four-paths", *SETTINGS, "--shard", f"{index}/2", "-q", "--force", "-o", theirs)
             self.assertEqual(differences(theirs, ours), [])
 
-    def test_solve(self):
+    def test_parts_of_solve_become_the_whole(self):
         whole = headway.solve("hmm-four-paths", **SWEEP)
         for count in (2, 3):  # of three parts one is empty
             merged = self.check_merged(whole, parts_of(headway.solve, "hmm-four-paths", count, **SWEEP))
         self.assertEqual(headway.align(merged).points[0].action, whole.points[0].action)
 
-    def test_draws(self):
+    def test_parts_of_draws_become_the_whole(self):
         whole = headway.sample("hmm-four-paths", widths=[4, 8], **DRAWS)
         self.check_merged(whole, parts_of(headway.sample, "hmm-four-paths", 2, widths=[4, 8], **DRAWS))
 
-    def test_arrays_and_numpy_integers(self):
+    def test_parts_of_arrays_become_the_whole_and_may_have_numpy_integers(self):
         data = small(widths=[10, 20], temperature=[0.1, 1.0])
         parts = [headway.solve(**data, shard=(np.int64(index), np.int64(2))) for index in range(2)]
         merged = self.check_merged(headway.solve(**data), parts)
@@ -67,7 +67,7 @@ class Parts(unittest.TestCase):
             self.assertEqual(merged.attrs["command"], "'headway.solve(\"hmm-four-paths\", widths=[5, 10, 20], temperature=[0.1, 1.0])'")
 
     def test_a_part_needs_no_mpi(self):
-        """As under mpirun in a build without MPI, where all else is refused."""
+        """A build without MPI refuses to run under mpirun, but it computes a part."""
         no_mpi = mock.patch("headway.compute.rank_and_ranks", side_effect=headway.UnavailableError("no MPI"))
         with no_mpi:
             self.assertEqual(len(headway.solve("hmm-four-paths", **SWEEP, shard=(0, 2)).points), 3)
@@ -83,18 +83,18 @@ class Parts(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    def test_a_shard_that_is_none(self):
+    def test_a_shard_that_is_none_is_refused(self):
         for wrong in ((4, 4), (-1, 4), (0, 0), (0, 1_000_001), "0/4", 3, (0, 1, 2), (0.0, 2), (True, 2), (0, None)):
             with self.subTest(shard=wrong), self.assertRaises(headway.UsageError) as caught:
                 headway.solve("hmm-four-paths", shard=wrong)
             for words in ("shard", repr(wrong), "allowed: (i, n)", "0 <= i < n <= 1000000"):
                 self.assertIn(words, str(caught.exception))
 
-    def test_verbs_without_parts(self):
+    def test_verbs_without_parts_refuse_a_shard(self):
         with self.assertRaisesRegex(headway.UsageError, "unknown argument shard"):
             headway.align("hmm-four-paths", shard=(0, 2))
 
-    def test_parts_that_are_missing_or_strange(self):
+    def test_parts_that_are_missing_or_strange_are_named(self):
         parts = parts_of(headway.solve, "hmm-four-paths", 3, **SWEEP)
         call = 'headway.solve("hmm-four-paths", widths=[5, 10, 20], temperature=[0.1, 1.0], shard=(1, 3))'
         with self.assertRaises(headway.UnreadableFileError) as caught:

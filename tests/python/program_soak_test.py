@@ -19,7 +19,7 @@ import headway
 import program
 
 SECONDS = float(os.environ.get("HEADWAY_SOAK_SECONDS", "6"))
-#: Between the second and the last quarter of the rounds. The allocator's own pieces move by this much.
+#: Bytes of memory, between the second and the last quarter of the rounds. The allocator alone moves it by nearly as much.
 MOST_GROWTH = 4 * 2**20
 TINY = """name = "tiny"
 [task]

@@ -186,7 +186,7 @@ class SolveAgainstReference(unittest.TestCase):
             with self.subTest(heads=heads, outputs=outputs):
                 yield case, case.problem(widths, variances, temperature), object_, result
 
-    def test_saddle_point_and_predictor(self):
+    def test_saddle_point_and_predictor_are_those_of_the_reference(self):
         for case, problem, object_, result in self.answers():
             point = result.points[0]
             u = theory.saddle_point(problem)
@@ -214,7 +214,7 @@ class SolveAgainstReference(unittest.TestCase):
             eigenvalue = np.linalg.eigvalsh(theory.hessian(problem, theory.pack(u)))[0] / widest
             self.assertAlmostEqual(reported["smallest_hessian_eigenvalue"] / eigenvalue, 1.0, delta=1e-4)
 
-    def test_corrected_means(self):
+    def test_corrected_means_are_those_of_the_reference(self):
         checked = 0
         for _, problem, _, result in self.answers():
             corrected = result.points[0].corrected
@@ -236,7 +236,7 @@ class AlignAndPrune(unittest.TestCase):
         self.problem = self.case.problem((8, 8, 8), (1.0,) * 4, 0.05)
         self.u = theory.saddle_point(self.problem)
 
-    def test_alignment(self):
+    def test_alignment_is_that_of_the_reference(self):
         _, result = solved(self.case.write(), *self.options, verb="align")
         found = result.points[0].alignment
         limit = theory.gaussian_process_limit(self.problem)
@@ -251,7 +251,7 @@ class AlignAndPrune(unittest.TestCase):
             np.testing.assert_allclose(overlaps, known[:len(overlaps)], atol=1e-5)
             np.testing.assert_allclose(cumulative, np.cumsum(overlaps ** 2), atol=1e-12)
 
-    def test_pruning(self):
+    def test_pruning_is_that_of_the_reference(self):
         _, result = solved(self.case.write(), *self.options, verb="prune")
         pruning = result.points[0].pruning
         heads = self.case.heads
@@ -282,7 +282,7 @@ class Figures(unittest.TestCase):
             self.assertTrue({"accuracy_against_width", "order_parameters", "path_kernels",
                              "readout_and_action", name} <= set(drawn))
 
-    def test_several_outputs_widths_and_temperatures(self):
+    def test_several_outputs_widths_and_temperatures_are_drawn(self):
         data = Case(41, (2, 2), outputs=3).write()
         path = Path(FOLDER.name) / "outputs.h5"
         program.run("solve", data, "-q", "--set", "model.widths=[[5,50,9],[20,50,9]]", "--set",

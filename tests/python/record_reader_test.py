@@ -76,7 +76,7 @@ class Records(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "Alike has no field 'different_label'"):
             found.different_label  # of the lists, not of this file
 
-    def test_parts_and_defaults(self):
+    def test_parts_are_read_and_missing_ones_have_defaults(self):
         self.alike("x/similarity")
         self.file["x"].attrs["layer"] = 3
         found = read(Codes, self.file["x"])
@@ -84,7 +84,7 @@ class Records(unittest.TestCase):
         del self.file["x/similarity"]
         self.assertIsNone(read(Codes, self.file["x"]).similarity)
 
-    def test_layers_and_their_sizes(self):
+    def test_layers_are_read_with_their_sizes(self):
         group = self.file.create_group("x")
         group.attrs["reason"] = "none"
         self.alike("x/others/one")
@@ -100,14 +100,14 @@ class Records(unittest.TestCase):
             del group.attrs["reason"]
             read(Means, group, sizes)
 
-    def test_documentation(self):
+    def test_docstrings_are_filled_from_the_list(self):
         about = FIELDS["latent_run"]["layers/<i>/similarity/cosine"]["meaning"]
         self.assertIn("cosine : ndarray\n    " + about[:1].upper() + about[1:20], Alike.__doc__)
         self.assertIn("similarity : Alike or None\n    Said by hand.", Codes.__doc__)
         self.assertIn("heads : int\n    Heads H.", Codes.__doc__)
         self.assertIn("u : tuple of ndarray of shape (path, path_other)\n", Means.__doc__)
 
-    def test_everything_of_a_record(self):
+    def test_everything_of_a_record_is_listed(self):
         group = self.file.create_group("x")
         for name in [name for name, field in FIELDS["alignment"].items() if field["kind"] == "array"]:
             group[name] = np.arange(3.0)

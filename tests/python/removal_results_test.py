@@ -80,7 +80,7 @@ class RemovalResults(unittest.TestCase):
         self.file = Path(folder.name) / "removed.h5"
         write_removals(self.file)
 
-    def test_runs_scores_and_curves(self):
+    def test_runs_scores_and_curves_are_read(self):
         result = headway.read_result(self.file)
         self.assertIsInstance(result, headway.RemovalResult)
         self.assertEqual(result.labels, ("softmax", "hyla"))
@@ -100,14 +100,14 @@ class RemovalResults(unittest.TestCase):
         self.assertIn('hyla,"1,2",sensitivity,0.80 +- 0.05,0.80 +- 0.05', rows)
         self.assertEqual(len(rows), 1 + 2 * 2)
 
-    def test_named_arrays(self):
+    def test_arrays_have_named_dimensions(self):
         groups = removal_groups(headway.read_result(self.file))
         dimensions, changes = groups["/runs"].variables["loss_change"]
         self.assertEqual((dimensions, changes.shape), (("run", "removed_head"), (4, HEADS)))
         np.testing.assert_allclose(changes[3], [0.0, 0.2, 0.4, 0.6])
         np.testing.assert_allclose(groups["/scores"].variables["error_rise_spearman"][1][:, 0], [0.8, 0.7, 0.85, 0.75])
 
-    def test_figure(self):
+    def test_the_figure_shows_costs_curves_and_correlations(self):
         figure = figures.draw_all([headway.read_result(self.file)])["head_removal"]
         self.assertEqual(len(figure.axes), 2 * 3)
         names = [text.get_text() for text in figure.axes[2].get_yticklabels()]
@@ -119,7 +119,7 @@ class RemovalResults(unittest.TestCase):
             self.assertEqual(cli.main(["plot", str(self.file)]), 0)
         self.assertEqual(Path(out.getvalue().strip()).name, "head_removal.png")
 
-    def test_without_heads_removed_one_by_one(self):
+    def test_the_figure_does_without_curves(self):
         write_removals(self.file, cumulative=False)
         err = io.StringIO()
         with self.assertNoLogs("matplotlib"), contextlib.redirect_stderr(err):
@@ -132,7 +132,7 @@ class RemovalResults(unittest.TestCase):
         self.assertIn('id="remover"', text)
         self.assertNotIn('id="order"', text)
 
-    def test_of_one_variant_only(self):
+    def test_the_figure_does_with_curves_of_one_variant_only(self):
         with h5py.File(self.file, "a") as file:
             for run in (0, 1):
                 network = file[f"runs/{run}/network"]

@@ -43,7 +43,8 @@ CONTRAST = """(() => {
 })()"""
 
 
-# Charts in sight whose letters are not of their own size: drawn for another width than they have, after a frame is painted.
+# Visible charts whose letters do not have the right size, because they were drawn for another width than the chart has. The
+# script looks after a frame is painted.
 WRONG_SIZES = """new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(
   [...document.querySelectorAll("svg.chart")].filter((one) => one.checkVisibility()).map((one) => [
     one.getAttribute("aria-label").slice(0, 40), one.viewBox.baseVal.width, one.getBoundingClientRect().width])
@@ -121,7 +122,7 @@ class InTheBrowser(PageTest):
             self.assertGreater(len(set(part)), 3)  # scores, predictions, kernel, sweep, what is told
         self.assertEqual(len(set(list(zip(*seen.values()))[4])), 6)
 
-    def test_the_keyboard_alone(self):
+    def test_the_keyboard_alone_moves_everything(self):
         self.page.run("document.activeElement.blur()")
         self.page.press("Tab")
         self.assertEqual(self.page.run("document.activeElement.className"), "skip")
@@ -146,7 +147,7 @@ class InTheBrowser(PageTest):
         np.testing.assert_allclose(self.entries(0), self.point("solve", 100, 0.01)
                                    .order_parameters[0].ravel(), rtol=0.06, atol=0.006)
 
-    def test_what_is_shown(self):
+    def test_every_source_shows_its_own_numbers_or_says_that_it_has_none(self):
         self.choose("source", "corrected")
         known = self.point("solve", 10, 0.01).corrected
         if known.defined:
@@ -164,7 +165,7 @@ class InTheBrowser(PageTest):
         self.choose("source", "gaussian_process")
         np.testing.assert_array_equal(self.entries(0), np.eye(2).ravel())
 
-    def test_traces_of_every_quantity(self):
+    def test_traces_of_every_quantity_are_drawn(self):
         self.choose("source", "samples")
         select = f"{self.column(0)}.querySelector('.traces select')"
         count = self.page.run(f"{select}.options.length")
@@ -273,7 +274,7 @@ class InTheBrowser(PageTest):
             self.assertEqual(page.complaints(), [])
 
     def test_charts_of_one_study_alone_have_it_too(self):
-        """Several results of one study, of which not all are shown: the widths of those shown depend on the others."""
+        """Several results of one study, of which not all are shown. How wide a shown one is depends on the others."""
         page = self.browser.open(self.copies, (1280, 900))
         self.assertGreater(page.run("document.querySelectorAll('#columns svg.chart').length"), 0)
         self.assertEqual(page.run(WRONG_SIZES), [])
@@ -288,7 +289,7 @@ class InTheBrowser(PageTest):
 
     # ---- the rest
 
-    def test_learning_curves(self):
+    def test_learning_curves_follow_the_controls(self):
         self.click("#curves summary")
         rows = "[...document.querySelectorAll('#curves tbody tr')].map((row) => row.textContent)"
         for split, shift in (("held_out", 0.0), ("unknown_terms", -1.0)):
@@ -342,7 +343,7 @@ class InTheBrowser(PageTest):
         return self.page.run("[...document.querySelectorAll('h1,h2,h3,h4')]"
                              ".map((heading) => Number(heading.tagName[1]))")
 
-    def test_light_and_dark(self):
+    def test_both_light_and_dark_can_be_read(self):
         papers = {}
         for system in ("light", "dark"):
             self.page.prefers(system)
@@ -363,7 +364,7 @@ class InTheBrowser(PageTest):
         shown = image.imread(PICTURES / "desktop-dark.png")[..., :3]
         self.assertLess(np.median(shown), 0.25)
 
-    def test_a_phone(self):
+    def test_a_phone_shows_everything(self):
         self.page.size(360, 740, phone=True)
         self.page.run("window.dispatchEvent(new Event('resize'))")
         self.page.wait(lambda: self.page.run("document.querySelector('#sweep svg').viewBox.baseVal.width") < 360)

@@ -123,7 +123,7 @@ class Beside(WithoutPictures):
         self.assertEqual([row["apart"][0] for row in tables[0][0]["entries"]], [None] * 10)
         self.assertEqual(tables[0][0]["known"][0], 0)
 
-    def test_theory_or_samples_alone(self):
+    def test_theory_or_samples_alone_have_a_table_too(self):
         _, tables = self.table("solve")
         self.assertIsNone(tables[0][0]["sampler"])
         self.assertIsNone(tables[0][0]["predictor"])

@@ -58,7 +58,7 @@ class TrainedNetworks(PageTest):
     def numbers(self, selector):
         return np.array([float(text.replace("−", "-")) for text in self.texts(selector)])
 
-    def test_latent_codes_of_every_network_and_layer(self):
+    def test_latent_codes_of_every_network_and_layer_are_shown(self):
         told = set()
         for number, run in enumerate(self.codes.runs):
             for place, layer in enumerate(run.every_layer):
@@ -75,7 +75,7 @@ class TrainedNetworks(PageTest):
                 self.assertEqual(self.texts("#code-map .keys li"), list(RULES) if layer.layer else [])
         self.assertEqual(len(told), 12)
 
-    def test_what_is_decoded_by_layer(self):
+    def test_decoded_scores_stand_by_layer(self):
         self.page.run("document.querySelector('#decoding summary').click()")
         self.choose("decoder", "answer")
         rows = self.texts("#decoding tbody tr")
@@ -111,7 +111,7 @@ class TrainedNetworks(PageTest):
         self.choose("quality", "loss")
         self.assertIn("unknown", self.text("#removal-told"))
 
-    def test_one_head_alone(self):
+    def test_one_head_alone_can_be_removed(self):
         for quality in ("metric", "loss"):
             for alternative in ("zero", "mean"):
                 self.choose("quality", quality)
@@ -120,7 +120,7 @@ class TrainedNetworks(PageTest):
                 np.testing.assert_allclose(found, self.removed.runs[1].heads.loss_change.mean, rtol=1e-3)
         self.assertIn("Change of the loss on held out", self.text("#removal-columns .status"))
 
-    def test_metrics_on_other_data(self):
+    def test_metrics_on_other_data_are_shown(self):
         self.assertEqual(self.texts("#evaluated h3"), ["held out", "validation"])
         for metric, value in (("r2", "0.7"), ("loss", "0.1")):
             self.choose("evaluated-metric", metric)
@@ -128,7 +128,7 @@ class TrainedNetworks(PageTest):
         self.choose("evaluated-metric", "r2")
         self.assertEqual(self.texts("#evaluated tbody tr:first-child td"), ["2", "0.7", "0.1"] * 2)
 
-    def test_figures_tables_and_how_to_remake(self):
+    def test_figures_and_tables_are_there(self):
         for word in ("Latent decoding", "Latent similarity", "Head removal", "Evaluation"):
             self.assertIn(word, self.texts("figcaption strong"))
         self.assertLessEqual({"Decoders", "Scores of heads", "Variants"}, set(self.texts("table.sortable caption")))
@@ -143,7 +143,7 @@ class TrainedNetworks(PageTest):
             reached.add(self.page.run("document.activeElement.id || ''"))
         self.assertLessEqual(wanted, reached)
 
-    def test_a_screen_reader_light_and_dark_and_a_phone(self):
+    def test_a_screen_reader_light_dark_and_a_phone_are_served(self):
         for node in self.page.accessible():
             if node["role"] in ("slider", "combobox", "button", "image", "img", "region", "form", "table", "heading"):
                 self.assertTrue(node["name"].strip(), node)

@@ -102,7 +102,7 @@ def made(*names, labels=None):
 
 
 class WithoutPictures(unittest.TestCase):
-    """Tests of what stands beside the pictures of a page: drawing them is most of the time."""
+    """Tests of what stands beside the pictures of a page. They draw none, which would take most of the time."""
 
     def setUp(self):
         patch = unittest.mock.patch("headway.report.drawings.themed_svg", lambda figure, prefix, label: f'<svg id="{prefix}-drawn"></svg>')

@@ -84,14 +84,14 @@ class Contents(unittest.TestCase):
             np.testing.assert_allclose(explorer.head_scores(point.order_parameters[0], result),
                                        point.pruning.score, rtol=1e-9)
 
-    def test_learning_curves(self):
+    def test_learning_curves_are_means_over_seeds(self):
         curves = self.data["training"][0]["curves"]
         found = next(curve for curve in curves if (curve["label"], curve["split"], curve["metric"])
                      == ("hyla", "held_out", "r2"))
         np.testing.assert_allclose(found["mean"], r2_at("hyla", 2))
         self.assertFalse([curve for curve in curves if curve["metric"] == "steps_per_second"])
 
-    def test_provenance_and_how_to_remake_it(self):
+    def test_provenance_is_there_and_how_to_remake_it(self):
         text = " ".join(self.page.texts)
         self.assertIn("schema = 1", text)
         self.assertIn(f"headway solve {place('solve')} -o again.h5", text)
@@ -190,7 +190,7 @@ class Kinds(unittest.TestCase):
                              .replace("http://evil.example/x.png&quot;", ""))
             self.assertIn(EVIL, "".join(found.texts))  # as words
 
-    def test_the_same_page_every_time(self):
+    def test_every_time_gives_the_same_page(self):
         self.assertEqual(made("align", "train")[0], made("align", "train")[0])
 
 
@@ -208,7 +208,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual((caption, header[1:]), ("N = 10", ["(1,1)", "(1,2)", "(2,1)", "(2,2)"]))
         self.assertEqual(len(rows), 4)
 
-    def test_mathematics_in_words(self):
+    def test_mathematics_is_put_into_words(self):
         self.assertEqual(plain_words(r"$N_\mathrm{a}$ = 10"), "N_a = 10")
         self.assertEqual(plain_words(r"path $\pi^\prime$, \$5"), "path π′, $5")
 
@@ -272,7 +272,7 @@ class CommandLine(WithoutPictures):
             self.assertIn(words, err)
         self.assertEqual(set(os.listdir(FOLDER.name)), before | {"broken.h5"})
 
-    def test_in_python(self):
+    def test_python_writes_the_same_page(self):
         target = Path(FOLDER.name) / "python.html"
         self.assertEqual(headway.write_report(place("one-head"), target), target)
         with self.assertRaises(headway.CannotWriteError):

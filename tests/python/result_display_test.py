@@ -69,7 +69,7 @@ class Prompt(unittest.TestCase):
                          f"{point.test_mean_squared_error:.4g}>")
         self.assertIn("order_parameters=[array [4, 4], array [2, 2]]", repr(point.corrected))
 
-    def test_trained_networks_too(self):
+    def test_trained_networks_are_one_line_too(self):
         result = headway.read_result(place("train"))
         self.assertEqual(repr(result), "<TrainingResult of headway train: small, fuzzy_logic, 6 runs "
                                        "of softmax, hyla>")
@@ -85,7 +85,7 @@ class Prompt(unittest.TestCase):
         self.assertIn(", partial>", repr(result))
         self.assertIn("not converged", repr(result.points[0]))
 
-    def test_short_forms(self):
+    def test_long_values_have_short_forms(self):
         self.assertEqual(brief(np.ones((3, 4))), "array [3, 4]")
         self.assertEqual(brief(np.array(2.5)), "2.5")
         self.assertEqual(brief(tuple(range(9))), "[0, 1, 2, 3, ... 9 in all]")

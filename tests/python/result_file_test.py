@@ -83,8 +83,8 @@ class ResultFile(unittest.TestCase):
         self.assertEqual(result.points[1].corrected.reason, "U_1 is not positive")
         self.assertEqual(result.points[0].gp_accuracy, result.gaussian_process[0].accuracy)
 
-    def test_further_sets(self):
-        """Counted by add_sets of result_builder.hpp: first the Gaussian processes, then the points."""
+    def test_further_sets_are_read(self):
+        """add_sets of result_builder.hpp counts their numbers: first those of the Gaussian processes, then of the points."""
         result, count = headway.read_result(self.path), Counter()
         self.assertEqual(result.set_names, ("validation", "mnist"))
         point = result.points[0]

@@ -38,7 +38,7 @@ class ReadingTest(unittest.TestCase):
 
 
 class Reading(ReadingTest):
-    def test_solve(self):
+    def test_a_result_of_solve_is_read(self):
         result = headway.read_result(self.files["solve"])
         self.assertEqual((result.kind, result.study), ("solve", "study-solve"))
         self.assertEqual((result.heads, result.outputs), ((2, 2), 1))
@@ -64,7 +64,7 @@ class Reading(ReadingTest):
         self.assertEqual(limit.accuracy, point.gp_accuracy)
         self.assertIsNone(result.gaussian_process_at(0.02))
 
-    def test_corrected_align_and_prune(self):
+    def test_corrections_alignment_and_pruning_are_read(self):
         point = headway.read_result(self.files["solve"]).points[1]
         self.assertTrue(point.corrected.defined)
         self.assertEqual(point.corrected.order_parameters[0].shape, (4, 4))
@@ -84,7 +84,7 @@ class Reading(ReadingTest):
         self.assertEqual(pruning.random.shape, (10, 4))
         self.assertEqual(pruning.by_score[0], pruning.accuracy)
 
-    def test_sample(self):
+    def test_a_result_of_sample_is_read(self):
         point = headway.read_result(self.files["sample"]).points[0]
         self.assertEqual(point.method, "exact")
         np.testing.assert_allclose(point.samples.mean[0], point.samples.draws[1].mean((0, 1)))
@@ -103,7 +103,7 @@ class Reading(ReadingTest):
             result = headway.read_result(path)
             self.assertEqual((result.study, result.paths[3]), ("fixed", "(2,2)"))
 
-    def test_without_optional_parts(self):
+    def test_optional_parts_may_be_missing(self):
         def change(file):
             for name in ("paths", "names", "path_kernels", "labels"):
                 del file[name]
@@ -156,7 +156,7 @@ class Faults(ReadingTest):
             for word in (str(path), *words):
                 self.assertIn(word, str(caught.exception))
 
-    def test_schema(self):
+    def test_faults_of_the_schema_are_named(self):
         def attribute(name, value):
             return lambda file: file.attrs.__setitem__(name, value)
         self.assert_fault(attribute("schema_version", [2, 0]), "reads 1.x only")
@@ -166,7 +166,7 @@ class Faults(ReadingTest):
         self.assert_fault(attribute("heads", [2, 0]), "heads is [2, 0]")
         self.assert_fault(lambda file: file.attrs.__delitem__("heads"), "attribute heads is missing")
 
-    def test_shapes_and_missing_parts(self):
+    def test_wrong_shapes_and_missing_parts_are_named(self):
         def replace(name, value):
             def change(file):
                 del file[name]
@@ -192,7 +192,7 @@ class Faults(ReadingTest):
                           "/points/0: attribute temperature is missing")
 
     def test_whatever_h5py_raises_names_the_file(self):
-        """As of damaged attributes, which no checksum guards. Each of these was seen."""
+        """Damaged attributes, which no checksum guards, raise such errors. Each of these was seen."""
         path = self.files["solve"]
         for error in (KeyError("Can't open attribute"), TypeError("expected bytes"), IndexError(),
                       ValueError("Insufficient precision"),
@@ -213,7 +213,7 @@ class Faults(ReadingTest):
                     read(path)
                 self.assertEqual(str(caught.exception).count(str(path)), 1)
 
-    def test_texts_that_are_no_utf8(self):
+    def test_texts_that_are_no_utf8_are_named(self):
         def words(file):
             file.attrs.create("study", b"caf\xe9", dtype=h5py.string_dtype())
 
@@ -224,7 +224,7 @@ class Faults(ReadingTest):
         with Changed(self.files["solve"], words) as path:
             self.assertEqual(headway.read_result(path).study, "caf\ufffd")
 
-    def test_unreadable_files(self):
+    def test_unreadable_files_are_named(self):
         with self.assertRaisesRegex(headway.UnreadableFileError, "no such file"):
             headway.read_result(self.folder / "absent.h5")
         text = self.folder / "text.h5"
@@ -258,7 +258,7 @@ class Tables(ReadingTest):
             self.assertIn("NO", table(headway.read_result(path)).splitlines()[3])
 
     def test_overlaps_that_are_not_known(self):
-        """Beyond the rank of a kernel, and of labels that are all zero."""
+        """They are not known beyond the rank of a kernel, nor for labels that are all zero."""
         def unknown(begin):
             return lambda file: file["points/0/alignment/overlaps"].__setitem__(slice(begin, None), np.nan)
         for begin, words in ((1, r"0\.\d{3} \(k=1\)"), (0, "-")):
@@ -266,7 +266,7 @@ class Tables(ReadingTest):
                 header, first, *_ = csv.reader(table(headway.read_result(path), "csv").splitlines())
                 self.assertRegex(first[header.index("best overlap")], f"^{words}$")
 
-    def test_unknown_layout(self):
+    def test_an_unknown_layout_is_refused(self):
         with self.assertRaises(headway.UsageError):
             table(headway.read_result(self.files["solve"]), "html")
 

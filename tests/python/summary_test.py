@@ -77,7 +77,7 @@ class SummaryTest(unittest.TestCase):
         with self.assertRaises(headway.CannotWriteError):
             write_summaries([], out)
 
-    def test_faults(self):
+    def test_faults_are_named(self):
         with self.assertRaises(headway.UsageError):
             write_summary([], self.folder / "none.json")
         with self.assertRaises(headway.UnreadableFileError):

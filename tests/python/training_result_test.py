@@ -61,7 +61,7 @@ def write_training_result(path, labels=("softmax", "hyla"), seeds=(1, 2, 3), par
 
 
 def end_otherwise(path, outcomes):
-    """The run of each number did not end as it should: its first record alone, and a score that no mean survives."""
+    """Makes the runs with these numbers end otherwise. Each keeps only its first record, with a score that would spoil a mean."""
     with h5py.File(path, "a") as file:
         for index, outcome in outcomes.items():
             run = file[f"runs/{index}"]
@@ -90,13 +90,13 @@ class TrainingResultTest(unittest.TestCase):
 
 
 class Reading(TrainingResultTest):
-    def test_the_tokenizer_of_a_text(self):
+    def test_the_tokenizer_of_a_text_is_read(self):
         self.assertIsNone(headway.read_result(self.file).runs[0].tokenizer)
         with h5py.File(self.file, "a") as file:
             file["runs/0/tokenizer"] = np.frombuffer(b"\x0amodel\x00", dtype=np.uint8)
         self.assertEqual(headway.read_result(self.file).runs[0].tokenizer, b"\x0amodel\x00")
 
-    def test_runs_curves_and_weights(self):
+    def test_runs_curves_and_weights_are_read(self):
         result = headway.read_result(self.file)
         self.assertIsInstance(result, headway.TrainingResult)
         self.assertEqual((result.kind, result.task, len(result.runs)), ("train", "fuzzy_logic", 6))
@@ -278,13 +278,13 @@ class LearningCurves(TrainingResultTest):
         drawn = figures.draw_all([results[0], headway.read_result(longer)])
         self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 4)
 
-    def test_the_size_of_a_step(self):
+    def test_the_axis_says_how_large_a_step_is(self):
         with h5py.File(self.file, "r+") as file:
             file.attrs["study_toml"] = "[train]\nbatch = 128\n"
         axes = figures.draw_all([headway.read_result(self.file)])["learning_curves"].axes[0]
         self.assertEqual(axes.get_xlabel(), "training step (128 examples)")
 
-    def test_refusals(self):
+    def test_what_cannot_be_drawn_is_refused(self):
         theory = self.folder / "theory.h5"
         write_result(theory, "solve", Task(train=12, test=10, tokens=4, features=6), widths=(10,))
         code, _, err = self.run_cli("plot", self.file, theory)

@@ -1,4 +1,4 @@
-"""Whatever the package writes on a full disk, beside another writer or when it is stopped: whole files or none."""
+"""The package writes whole files or none: on a full disk, beside another writer, and when it is stopped."""
 
 import os
 import signal
@@ -116,7 +116,7 @@ try:
 except test.headway.CannotWriteError as error:
     sys.exit(f"{{error}}")""", limit, name, 1)
 
-    def test_data_sets(self):
+    def test_data_sets_are_whole_or_not_there(self):
         for limit in (0, 1000, 4096, 20000, 48000, 100000):
             self.assert_raises(data_set, limit, "d.h5")
         for limit in (100, 6000):
@@ -134,7 +134,7 @@ except test.headway.CannotWriteError:
     print(len(asked))""", 1000, self.folder)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("1\n", "", 0))
 
-    def test_tables_pictures_and_copies(self):
+    def test_tables_pictures_and_copies_are_whole_or_not_there(self):
         self.assert_raises(heads_table, 4096, "heads.csv")
         self.assert_raises(picture, 500, "a.png")
         self.assert_raises(copy_of_a_result, 4096, "copy.h5")
@@ -157,7 +157,7 @@ except test.headway.CannotWriteError:
 
 class TwoWriters(WritingTest):
     def race(self, write):
-        """Calls write(0) and write(1) at once; what each gave: None, or its error."""
+        """Calls write(0) and write(1) at once. Returns for each None, or its error."""
         outcomes = [None, None]
 
         def run(number):
@@ -190,7 +190,7 @@ class TwoWriters(WritingTest):
         winner = self.assert_one_wins(self.race(write), "force")
         self.assertEqual(self.path.read_text(), str(winner))
 
-    def test_data_sets(self):
+    def test_one_data_set_is_made_and_the_other_writer_told(self):
         both, fill = threading.Barrier(2, timeout=30), datasets._fill
         self.addCleanup(setattr, datasets, "_fill", fill)
         datasets._fill = lambda *arguments: (fill(*arguments), both.wait())
@@ -210,7 +210,7 @@ class TwoWriters(WritingTest):
         self.assertEqual(self.race(write), [None, None])
         self.assertIn(self.path.read_text(), ("0", "1"))
 
-    def test_a_file_system_without_links(self):
+    def test_a_file_system_without_links_is_no_obstacle(self):
         def refuse(*_):
             raise PermissionError(1, "Operation not permitted")
         self.addCleanup(setattr, os, "link", os.link)
@@ -237,7 +237,7 @@ class TwoWriters(WritingTest):
 
 class Stopped(WritingTest):
     def test_ctrl_c_while_hdf5_writes(self):
-        """It comes out as what it is, and HDF5, which cannot bear an exception there, does not see it."""
+        """It is raised in the end, but HDF5, which an exception would break, does not see it."""
         def ringing(data):
             signal.raise_signal(signal.SIGINT)
             return memoryview(data)

@@ -6,8 +6,8 @@ The blocks of a document run in order, in one empty folder that has the reposito
     ```console    the lines `$ headway ...`, `$ python3 ...` and `$ mpirun ... headway ...` are commands, a line that ends
                   in \\ goes on in the next, and the lines below a command are what it prints
 
-`...` stands for lines that are left out. Times may differ. After the comment MACHINE all numbers of the next block may:
-training goes another way on another processor, and so do chains.
+`...` stands for lines that are left out. Times may differ. After the comment MACHINE all numbers of the next block may differ,
+since training and chains go another way on another processor.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ MACHINE = "<!-- numbers differ between machines -->"
 BLOCK = re.compile(rf"({re.escape(MACHINE)}\n)?```(python|console)\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?(?:\d[\d,]*\.?\d*(?:e[-+]?\d+)?|nan)")
 
-# What ranks need where a test runs: root may, there is one machine, and it may have fewer cores than ranks.
+# What MPI needs to run where tests run: as root, on one machine, which may have fewer cores than ranks.
 RANKS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm_rsh_agent": "sh",
          "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 
@@ -134,7 +134,7 @@ def can_train():
 
 
 def missing_for(block):
-    """What this machine lacks to run a block, None where nothing."""
+    """What this machine lacks to run a block; None if it lacks nothing."""
     if block.kind == "python":
         needed = [name for name in ("torch", "transformers") if re.search(rf"\b{name}\b", block.text)]
         lacking = [name for name in needed if not has_module(name)]

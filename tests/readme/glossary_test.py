@@ -1,7 +1,7 @@
 """The glossary has a line for every column of the tables that the program and Python print, and for no other.
 
-Columns are read from the sources, where tables are made, so that those of rare tables are found as well. What short studies
-print is looked through, too: it shows that this reading finds the headers.
+Columns are read from the sources, where tables are made, so that those of rare tables are found as well. The output of short
+studies is read too, to see that reading the sources finds its headers.
 
 A name in the glossary may have words in capitals that stand for others: `SET MSE`, `SPLIT METRIC`.
 """
@@ -37,12 +37,12 @@ def enclosed(text, at):
 
 
 def strings_of(code):
-    """Its strings, but for formats and names of the alignment of a column ("<")."""
+    """The strings in code, without formats and marks of a column's alignment ("<")."""
     return [text.rstrip("<") for text in re.findall(STRING, code) if not re.search(r"\{.*\}", text)]
 
 
 def printed_columns(root=ROOT):
-    """{name: file} of the tables of the program. A string that begins with a space is added to what is made when it runs."""
+    """{name: file} of the tables of the program. A string that begins with a space follows words that are made at run time."""
     found = {}
     for path in sorted((root / "apps/cli").glob("*.[ch]pp")):
         text = path.read_text(encoding="utf-8")
@@ -63,7 +63,7 @@ def inspected_columns(root=ROOT):
 
 
 def spelled(node):
-    """The texts that an expression of Python may be; what is made when it runs is "*"."""
+    """The texts that an expression of Python may be. Parts that are made at run time are "*"."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return [node.value]
     if isinstance(node, ast.IfExp):
@@ -96,7 +96,7 @@ def python_columns(root=ROOT):
 
 
 def ranking_columns(folder):
-    """{name: file} of rankings of heads: their tuples of names, and what is named after what was removed and how."""
+    """{name: file} of rankings of heads: names in tuples, and names that are made of what was removed and how."""
     found = {"removal_*_*": "measured.py", "expected_*_*": "table.py"}
     for name, constant in (("table.py", "ESTIMATE"), ("measured.py", "CUTS")):
         for node in ast.parse((folder / name).read_text(encoding="utf-8")).body:
@@ -128,12 +128,12 @@ def glossary(text):
 
 
 def canonical(name):
-    """Its words in capitals, which stand for others, as "*"."""
+    """A name with "*" for its words in capitals, which stand for others."""
     return re.sub(r"\b(?!MSE\b|ESS\b|BFMI\b)[A-Z]{3,}\b", "*", name)
 
 
 def fits(column, name):
-    """Whether a line of this name is one of this column, of which "*" is made when the program runs."""
+    """Whether a line of this name describes this column. "*" in the column is made at run time."""
     return re.fullmatch(re.escape(column).replace(r"\*", ".+"), canonical(name)) is not None
 
 

@@ -1,7 +1,8 @@
-"""Runs the blocks of every document that has ```console blocks (documents.py says how), but for the tutorials.
+"""Runs the blocks of every document that has ```console blocks (documents.py says how), except the tutorials.
 
-With --update the shown output is replaced by what is printed now (HEADWAY_PROGRAM=... HEADWAY_ROOT=... as in ctest), in
-the tutorials, too, or in the documents that are named; lines that `...` stood for have to be left out again by hand.
+With --update the shown output is replaced by what is printed now (HEADWAY_PROGRAM=... HEADWAY_ROOT=... as in ctest), in all
+these documents and the tutorials, or in the documents that are named. Lines that `...` stood for have to be left out again by
+hand.
 """
 
 import json
@@ -78,7 +79,7 @@ class ReadmeTest(unittest.TestCase):
         self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), MOST_LINES)
 
     def test_the_table_of_limits_is_what_solve_says(self):
-        """But for the samples, which take long: their numbers are those of the page on the theory."""
+        """Samples take long, so their numbers are compared with those of the page on the theory instead."""
         pattern = r"^\| (\d+) \| ([\d.]+) \| ([\d.]+ %) \| ([\d.]+ %) \|(?: [\d.]+ \| [\d.]+ \|)? ([\d.]+) \| ([\d.]+) \|$"
         rows = re.findall(pattern, (ROOT / "README.md").read_text(), re.MULTILINE)
         self.assertGreaterEqual(len(rows), 2)
@@ -96,7 +97,7 @@ class ReadmeTest(unittest.TestCase):
 @unittest.skipUnless(shutil.which("make"), "make is not there")
 class DemoTest(unittest.TestCase):
     def test_it_runs_twice_and_the_readme_names_what_it_writes(self):
-        """But for the build and the samples, which take long."""
+        """The build and the samples take long, and are left out."""
         with tempfile.TemporaryDirectory() as folder:
             demo = ["make", "--no-print-directory", "-o", "build", "demo", f"HEADWAY={PROGRAM}", f"PYTHON={sys.executable}",
                     f"RESULTS={folder}/results", "SAMPLES=off"]

@@ -32,13 +32,13 @@ MOST_WORDS_OF_A_VERDICT = 5
 
 
 def errors_apart(a, b):
-    """Of two means with their errors, in errors of the difference."""
+    """The distance of two means, in errors of their difference."""
     distance, error = difference(a, b)
     return distance / error
 
 
 class PagesSayWhatFilesHold(unittest.TestCase):
-    def test_tables_and_numbers(self):
+    def test_tables_and_numbers_are_those_of_the_files(self):
         self.assertEqual(pages.check()[1], [], "python3 apps/docs/result_pages --update writes them")
 
     def test_figures_are_of_these_files(self):
@@ -52,7 +52,7 @@ class PagesSayWhatFilesHold(unittest.TestCase):
             page = (RESULTS / f"{name}.md").read_text()
             self.assertEqual(page.count(f"](../figures/{drawing.file_of(name).name})"), 1, name)
 
-    def test_shape_of_pages(self):
+    def test_pages_are_short_and_begin_with_the_claim(self):
         for path in RESULTS.glob("*.md"):
             text = path.read_text()
             self.assertLessEqual(len(text.splitlines()), MOST_LINES.get(path.name, MOST_LINES_OF_A_PAGE), path.name)
@@ -98,7 +98,7 @@ class WrongPagesAreNoticed(unittest.TestCase):
         self.assertEqual(faults, ["data/results/text.md: nothing makes the table texts", "no page shows the table text"])
 
     def test_a_changed_file(self):
-        """A file that says something else than it did when the page was written."""
+        """The file has changed since the page was written."""
         changed = copy.deepcopy(runs_of("fuzzy-logic-small"))
         changed[0]["final"]["held_out"]["r2"] += 0.001
         with unittest.mock.patch.object(fuzzy_logic, "runs_of",

@@ -50,7 +50,8 @@ REPLACE = """(async () => {
   const pictures = [...document.querySelectorAll("img")].filter(one => !one.complete);
   await Promise.all(pictures.map(one => new Promise(done => { one.onload = one.onerror = done; })));
 })()"""
-# What is wider than the window, and what sticks out. Furo and Doxygen let the whole text scroll: that is as bad as the page.
+# What is wider than the window, and what sticks out. Furo and Doxygen may let the whole text scroll sideways. That counts as a
+# page that is too wide.
 WIDTH = """(() => {
   const whole = [document.scrollingElement, ...document.querySelectorAll(".content, div.contents")];
   const room = document.documentElement.clientWidth;
@@ -64,7 +65,8 @@ WIDTH = """(() => {
 
 
 def pages_of(site):
-    """All but the page that leads to the first one, and Doxygen's frames of answers for browsers without scripts."""
+    """All pages, without the one that only leads to the first, and Doxygen's frames of search results for browsers without
+    scripts."""
     return [path for path in sorted(site.rglob("*.html"))
             if path != site / "index.html" and path.parent != site / "cpp/search"]
 
@@ -83,11 +85,11 @@ class Visitor:
 
     def __init__(self, browser, first):
         self.browser, self.page = browser, browser.open(first)
-        self.page.call("Accessibility.disable")  # a quarter of the time
+        self.page.call("Accessibility.disable")  # it takes a quarter of the time
         self.requests, self.frame = [], None
 
     def go_to(self, path):
-        """Loads a page; only its contents, where the page before has the same frame: a quarter of the time."""
+        """Loads a page. If the page before has the same frame, only the contents are loaded, in a quarter of the time."""
         frame, contents = frame_and_contents(path)
         if frame is not None and frame == self.frame:
             self.page.run(REPLACE.replace("CONTENTS", json.dumps(contents)))

@@ -1,6 +1,6 @@
 """The site of the documentation: it is built without a warning or a link that leads nowhere, and faults are noticed.
 
-HEADWAY_DOCS: the folder to build it in, where site_browser_test.py finds it; else it goes away again.
+HEADWAY_DOCS: the folder to build it in, where site_browser_test.py finds it. Without it the site is deleted after the test.
 """
 
 import os

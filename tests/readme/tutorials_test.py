@@ -1,5 +1,5 @@
-"""Runs the tutorials (documents.py says how). Where this machine lacks LibTorch, MPI or PyTorch a page ends there, and the
-test shows as skipped."""
+"""Runs the tutorials (documents.py says how). If this machine lacks LibTorch, MPI or PyTorch, a page ends at the first block that
+needs it, and the test shows as skipped."""
 
 import ast
 import inspect
@@ -12,7 +12,7 @@ from documents import MACHINE, PACKAGE, TUTORIAL, DocumentTest, blocks, has_modu
 
 PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "train-and-read-codes", "cluster", "gpu")
 MOST_LINES = 120
-# What takes most of a minute. All its numbers may differ, and with less of it the output has the same rows.
+# Settings that take most of a minute, and shorter ones. All numbers of these blocks may differ, and the rows stay the same.
 SHORTER = (("--set train.steps=1500 --set train.eval_every=500", "--set train.steps=300 --set train.eval_every=100"),
            ("--set latents.task.inputs=fixed_query", "--set latents.task.inputs=fixed_query --set latents.examples=1000"),
            ("--set prune.cumulative=false", "--set prune.cumulative=false --set prune.examples=250"))
@@ -47,34 +47,34 @@ class PageTest(DocumentTest):
 
 
 class TutorialsTest(PageTest):
-    def test_first_study(self):
+    def test_first_study_prints_what_it_shows(self):
         self.run_page("first-study")
 
-    def test_your_own_heads(self):
+    def test_your_own_heads_prints_what_it_shows(self):
         self.run_page("your-own-heads")
 
-    def test_train_and_read_codes(self):
+    def test_train_and_read_codes_prints_what_it_shows(self):
         text = text_of("train-and-read-codes")
         for asked, shorter in SHORTER:
             self.assertEqual(text.count(asked), 1)
             text = text.replace(asked, shorter)
         self.run_page("train-and-read-codes", text)
 
-    def test_cluster(self):
+    def test_cluster_prints_what_it_shows(self):
         self.run_page("cluster")
 
-    def test_gpu(self):
+    def test_gpu_prints_what_it_shows(self):
         self.run_page("gpu")
 
 
 @unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
 class PretrainedTest(PageTest):
-    """These pages ask for a network from a hub. Here they get a small drawn one, so that all its numbers are others."""
+    """These pages ask for a network from a hub. Here they get a small drawn one, so all numbers differ."""
 
-    def test_pretrained_network(self):
+    def test_pretrained_network_runs_on_a_drawn_one(self):
         self.run_with_drawn_network("pretrained-network")
 
-    def test_prune_heads(self):
+    def test_prune_heads_runs_on_a_drawn_network(self):
         self.run_with_drawn_network("prune-heads")
 
     def run_with_drawn_network(self, page):
@@ -99,7 +99,7 @@ class PagesTest(unittest.TestCase):
             self.assertLessEqual(len(text_of(page).splitlines()), MOST_LINES, page)
 
     def test_calls_of_headway_have_its_names_and_arguments(self):
-        """Also of the page that is skipped without PyTorch."""
+        """This includes the page that is skipped without PyTorch."""
         sys.path.insert(0, str(PACKAGE))
         import headway
 

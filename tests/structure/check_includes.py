@@ -38,11 +38,11 @@ FIRST_TIER = {
     "study": "shard study train_task",
     "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results predict_results provenance prune_results rank_results sample_results theory_results train_results",
     "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network rank sample solve train",
-    "schedule": "merge schedule",
+    "schedule": "schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }
 FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}
-SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # neither includes the other
+SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # folders of which neither may include the other
 
 # Third-party headers and the only places that may see them; prefixes of paths below the root.
 THIRD_PARTY = [
@@ -104,12 +104,13 @@ def arrow_faults(root):
     return faults
 
 
-# How records lie in files (core/record.hpp), by which a source shows that it knows of files.
+# Types that say how records lie in files (core/record.hpp). A source that names one knows of files.
 FILE_LAYOUT = re.compile(r"core/record\.hpp|\bField(Layout|Place|Form)\b|\bRecordOf<")
 
 
 def file_layout_faults(root):
-    """What computes knows of no files: the lists of fields of its records stand in results and what sees that."""
+    """Modules that compute know of no files. The lists of fields of their records stand in results, or in modules that may see
+    results."""
     computing = ARROWS["training"] | ARROWS["posterior"] | {"training", "posterior", "analysis"}
     return [f"{name}:{number}: {module_of(name)} must not know how records lie in files; results may: {line.strip()[:80]}"
             for name in sources_of(root) if module_of(name) in computing and name != "include/headway/core/record.hpp"
@@ -152,8 +153,8 @@ def constants_of(text):
 
 
 def hidden_constant_faults(root):
-    """The sources of a module are compiled as one file, where a constant of an unnamed namespace hides that of a header
-    from all sources behind it, without a word of the compiler."""
+    """The sources of a module are compiled as one file. There a constant of an unnamed namespace hides a header's constant of the
+    same name from all sources that follow, without a warning."""
 
     def group_of(name):
         return "cli" if name.startswith("apps/cli/") else module_of(name)
@@ -172,8 +173,8 @@ def hidden_constant_faults(root):
 
 
 def missing_include_faults(root):
-    """A module compiled as one file sees the constants of headers that its sources before it include; compiled file by
-    file a source has only its own."""
+    """In a module that is compiled as one file, a source sees the constants of headers that earlier sources include. Compiled
+    file by file it would not, so it must include them itself."""
     sources = [name for name in sources_of(root) if not name.startswith("tests/")]
     others = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|\benum class \w+[^{;]*\{[^}]*\}|\w::k\w+")
     texts = {name: others.sub("", (root / name).read_text()) for name in sources}
@@ -200,7 +201,7 @@ def missing_include_faults(root):
 
 
 def upward_faults(root):
-    """What the library is built from lies below it: nothing in src/ reads a file of apps/."""
+    """Nothing in src/ reads a file of apps/, which stand above the library."""
     faults = []
     for name in files_of(root):
         if name != "CMakeLists.txt" and not name.startswith("src/"):

@@ -1,9 +1,10 @@
-"""Which instance of a template the linker kept, where a module compiled for speed and a light one both have it.
+"""Checks which instance of a template the linker kept, if a module compiled for speed and a light one both have it.
 
     python3 check_linking.py NM LINKED... --fast ARCHIVE... --light ARCHIVE...
                                         fails where a program or library has a light module's instance
 
-An instance is known by its size: each of a template's, compiled at one level, has one of the sizes in the fast archives.
+An instance is known by its size: one that was compiled for speed has one of the sizes that the template has in the fast
+archives.
 `AnotherInstanceIsFound` gives it a program with a light instance, so that the check cannot pass because it reads nothing.
 """
 
@@ -17,7 +18,7 @@ FEWEST = 100  # templates that both have; none would mean that nm was not unders
 
 
 def functions_of(listing, kinds="W"):
-    """{mangled name: sizes} of the functions in what `nm -S --defined-only` printed; W: those that several may define"""
+    """{mangled name: sizes} of the functions that `nm -S --defined-only` printed. W: those that several files may define."""
     sizes = collections.defaultdict(set)
     for line in listing.splitlines():
         words = line.split()
@@ -32,7 +33,7 @@ def read(nm, files, kinds="W"):
 
 
 def light_instances(linked, fast, light):
-    """(templates that both have and the program, those of them of a size that no fast module's has)"""
+    """(templates in both kinds of archives and in the program; those of them whose size no fast module has)"""
     both = [name for name in linked if name in fast and name in light]
     return both, [name for name in both if not linked[name] <= fast[name]]
 

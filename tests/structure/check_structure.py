@@ -46,7 +46,7 @@ def undocumented_faults(root):
     return faults
 
 
-# Comments, strings and preprocessor lines of C++: what braces in them say nothing about blocks.
+# Comments, strings and preprocessor lines of C++. Braces in them begin and end no blocks.
 NO_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
                      r"(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.DOTALL | re.MULTILINE)
 # What stands before the brace of a function: parameters, and perhaps qualifiers, a result type or initializers.
@@ -116,8 +116,8 @@ def parameter_count(head):
 
 
 def parameter_faults(root):
-    """As clang-tidy does, which reads a file in half a minute and not what includes LibTorch. Where another library says what
-    the parameters are, a line before the function has NOLINTNEXTLINE and the reason."""
+    """Functions with more than six parameters. clang-tidy finds them too, but takes half a minute a file and does not read files
+    that include LibTorch. Where another library prescribes the parameters, the line before has NOLINTNEXTLINE and the reason."""
     faults = []
     for name in sources_of(root):
         if name.startswith("tests/"):
@@ -142,7 +142,7 @@ def leftover_faults(root):
         except UnicodeDecodeError:
             continue
         for number, line in enumerate(lines, start=1):
-            if '"image/png": "' in line:  # of a notebook: any letters follow each other
+            if '"image/png": "' in line:  # a picture in a notebook, in which any letters follow each other
                 continue
             faults += [f"{name}:{number}: {what}: {line.strip()[:120]}"
                        for pattern, what in LEFTOVERS if pattern.search(line)]
@@ -159,8 +159,8 @@ def catch_faults(root):
 
 
 def version_faults(root):
-    """CMake, the Python package and its wheel take the version from src/version.txt. The newest release of the changelog is
-    it, and CITATION.cff has the version and date of that release."""
+    """CMake, the Python package and its wheel take the version from src/version.txt. It is the newest release of the changelog,
+    whose version and date CITATION.cff has."""
     version = (root / "src/version.txt").read_text().strip()
     newest = re.search(r"(?m)^## \[(\d[^\]]*)\] - (.*)$", (root / "CHANGELOG.md").read_text())
     release = newest.groups() if newest else (None, None)
@@ -254,7 +254,7 @@ class RulesCatchViolations(MadeTree):
 
     def test_leftovers(self):
         for words in (("see /", "home/someone/data"), ("# TO", "DO: later"), ("as in iss", "ue #12"), ("in ../sha", "red/golden")):
-            line = "".join(words)  # not to be found here
+            line = "".join(words)  # put together here, so that the rule does not find it in this file
             self.assertEqual(len(self.faults(leftover_faults, files={"README.md": line})), 1, line)
         self.assertEqual(self.faults(leftover_faults, files={"README.md": "/usr/bin/python3, work/home/x"}), [])
 

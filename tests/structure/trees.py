@@ -1,4 +1,4 @@
-"""What the checks share: the files of a tree, its C++ sources, and tests of a real tree and of made ones."""
+"""What the checks share: the files of a tree, its C++ sources, and bases of tests on the real tree and on made ones."""
 
 import pathlib
 import re

@@ -1,8 +1,8 @@
 """Makes the tables, the numbers in sentences and the figures of the pages in data/results and data/studies.
 
-    python3 apps/docs/result_pages             says what is not as the files in data/results have it; exit code 1 then
-    python3 apps/docs/result_pages --update    writes tables and numbers
-    python3 apps/docs/result_pages --figures   draws data/figures/results-*.png, all or those named behind it
+    python3 apps/docs/result_pages             lists what differs from the files in data/results; exit code 1 if anything does
+    python3 apps/docs/result_pages --update    writes the tables and numbers
+    python3 apps/docs/result_pages --figures   draws data/figures/results-*.png: all, or those whose names follow
 """
 
 import argparse

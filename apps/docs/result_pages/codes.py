@@ -44,7 +44,7 @@ def terms_of_trained():
 
 
 def rises_table():
-    """F1 of terms after training less before, over seeds."""
+    """F1 of terms after training minus before, over seeds."""
     rows = [["attention", "F1 added by training", "seeds 1, 2"]]
     for label in fuzzy_labels():
         decoders = [next(one for one in run["all_layers"]["decoders"] if one["name"] == "term")
@@ -55,7 +55,8 @@ def rises_table():
 
 
 def sraven(length="full-length-latents"):
-    """[(run, {(decoder, layer): group})] of the networks of sraven-reference: trained to the end, or "latents": for a fifth."""
+    """[(run, {(decoder, layer): group})] of the networks of sraven-reference. `length` is "full-length-latents", or "latents" for
+    those trained for a fifth of it."""
     found = []
     for result in load(f"sraven-{length}"):
         for run in result["runs"]:
@@ -107,7 +108,7 @@ def one_head_table():
 
 
 def sraven_chances():
-    """Of rules and answers, of the large matrices."""
+    """What chance gives for rules and answers, in the large matrices."""
     _, groups = sraven()[0]
     return [shown(groups[name, ALL_LAYERS]["chance"], 3) for name in ("rule", "answer")]
 
@@ -118,15 +119,15 @@ def small_chances():
 
 
 def sraven_claim(length="full-length-latents"):
-    """Rules: least and largest over networks; the largest of what the untrained networks and shuffled labels give."""
+    """Scores of rules: the least and the largest over networks, and the largest of untrained networks and shuffled labels."""
     rules = [groups["rule", ALL_LAYERS] for _, groups in sraven(length)]
     return [shown(min(rule["held_out"] for rule in rules), 2), shown(max(rule["held_out"] for rule in rules), 2),
             shown(max(max(rule["untrained"], rule["shuffled"]) for rule in rules), 2)]
 
 
 def alike_in_layer_2():
-    """Of HYLA's seed 2 after a fifth: accuracy of rules, and the cosine of codes of one rule, that of two rules being the
-    same."""
+    """Of HYLA's seed 2 after a fifth of the training: the accuracy of rules, and the cosine of codes of one rule. Codes of two
+    rules have the same cosine."""
     run, groups = next(one for one in sraven("latents") if (one[0]["variant"], one[0]["seed"]) == ("hyla", 2))
     same, different = (shown(cosine, 2) for cosine in cosines(run, 2))
     if same != different:

@@ -18,7 +18,7 @@ def file_of(name):
 
 
 def digest(sources):
-    """Of the contents of the files that a figure is drawn from."""
+    """The SHA-256 of the files that a figure is drawn from."""
     return hashlib.sha256(b"".join((ROOT / "data" / source).read_bytes() for source in sources)).hexdigest()
 
 

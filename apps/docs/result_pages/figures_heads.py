@@ -172,8 +172,8 @@ def known_head():
 
 def head_ranking():
     """One ranking with its intervals beside the true rises; and how well orders agree with the truth, with the ceiling."""
-    figure = style.new_figure(8.4, 3.4)
-    left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.35))
+    figure = style.new_figure(9.2, 3.4)
+    left, right = figure.subplots(1, 2, width_ratios=(1.3, 1.35))
     row = next(one for one in ranking.tasks()[ranking.EXAMPLE[0]] if (one["split"], one["n"]) == ranking.EXAMPLE[1:])
     estimate, truth = row["estimate"]["fixed"], row["truth"]["fixed"]["mean"]
     order = np.argsort(estimate["mean"])
@@ -185,7 +185,7 @@ def head_ranking():
     left.axvline(0, color=style.FAINT, linewidth=1)
     titled(left, f"{ranking.EXAMPLE[0]}, {row['n']} examples", "rise of the squared error")
     left.set_yticks(range(len(order)), [f"L{layer}H{head}" for layer, head in (ranking.names_of(row)[one] for one in order)])
-    left.legend(frameon=False, fontsize=7, loc="center right", bbox_to_anchor=(1.08, 0.33))
+    left.legend(frameon=False, fontsize=7.5, loc="lower right")
     for target, marker, shift in (("fixed", "o", 0.14), ("refitted", "s", -0.14)):
         for at, task in enumerate(reversed(ranking.FRESH)):
             for column, colour in (("estimate", style.THEORY), (ranking.best_single(task, target), style.INK)):

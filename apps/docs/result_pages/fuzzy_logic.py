@@ -42,7 +42,7 @@ def reference_table():
 
 
 def lead_of_hyla(runs, other):
-    """Seed by seed, before another variant."""
+    """HYLA's lead over another variant, seed by seed."""
     return average(a - b for a, b in zip(map(held_out, runs["hyla"]), map(held_out, runs[other]), strict=True))
 
 
@@ -73,7 +73,7 @@ def scaling_table():
 
 
 def scaling_leads():
-    """Of HYLA before the next, cell by cell, of means over seeds."""
+    """HYLA's lead over the next best variant in each cell, between means over seeds."""
     means = [{name: statistics.mean(score[0] for score in scores[name].values()) for name in VARIANTS}
              for scores in scaling().values()]
     return [mean["hyla"] - max(mean["softmax"], mean["linear"]) for mean in means]
@@ -151,7 +151,7 @@ def early_losses():
 
 
 def more_parameters():
-    """Of a mixture of experts, in multiples."""
+    """How many times as many parameters a mixture of experts has."""
     runs = ablation()
     return [shown(runs["hyla, mixture of experts"]["parameters"] / runs["hyla"]["parameters"])]
 
@@ -164,7 +164,7 @@ def of_mixtures():
 
 
 def small(name):
-    """{variant: runs} of a small study; of the encoder without its name."""
+    """{variant: runs} of a small study. The encoder's name is cut off its variants."""
     return grouped(runs_of(name), lambda run: run["variant"].partition(" + ")[0])
 
 

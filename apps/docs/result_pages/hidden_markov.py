@@ -9,7 +9,7 @@ STUDIES = ("four paths", "hard variant", "good and denoising", "good path only")
 
 
 def ours(run, of):
-    """[value, error] as recorded by `make reproduce`."""
+    """[value, error] that `make reproduce` recorded."""
     row = reproduced()[run, of]
     return row["ours"], row["error"]
 

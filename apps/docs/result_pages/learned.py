@@ -35,7 +35,7 @@ def copy_table():
 
 
 def gaps(kind, count):
-    """How much lower the action from the head that knows is, seed by seed, for each example: S / P."""
+    """By how much the action S / P is lower from the head that knows, seed by seed."""
     cold, hot = (values(kind, start, count, "action") for start in STARTS)
     return [100 * (a - b) / count for a, b in zip(cold, hot)]
 
@@ -83,7 +83,7 @@ def claim():
 
 
 def small_gap():
-    """Of linear attention from P = 200 on: accuracies from no attention."""
+    """Accuracies of linear attention from P = 200 on, from the start without attention."""
     return [shown(min(min(values("linear", "none", count, "accuracy")) for count in (200, 300, 500, 1000)), 3)]
 
 

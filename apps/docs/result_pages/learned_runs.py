@@ -2,8 +2,8 @@
 
     python3 apps/docs/result_pages/learned_runs.py FOLDER [SECONDS]
 
-FOLDER keeps one file for each run, so that a run that was made is not made again. After SECONDS no run begins, and the
-file is not written before all are there.
+FOLDER keeps one file for each run, so no run is made twice. After SECONDS no further run begins. The file is written once
+all runs are there.
 """
 
 import json
@@ -29,7 +29,7 @@ SAMPLING = {"sample.replicas": 1, "sample.chains": 2, "sample.warmup": 300, "sam
 
 
 def jobs():
-    """(name of the file, verb, study, settings, seed), those that say most first."""
+    """(name of the file, verb, study, settings, seed) of every run, the most telling ones first."""
     found = []
     for seed in SEEDS:
         for kind, study in COPY.items():
@@ -58,7 +58,7 @@ def run(folder, name, verb, study, settings, seed):
     command = [os.environ["HEADWAY_PROGRAM"], verb, f"data/studies/{study}.toml", *sets, "--seed", str(seed), "--threads", "1",
                "-q", "-o", file]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if process.returncode not in (0, 2):  # 2: not converged, which is counted
+    if process.returncode not in (0, 2):  # 2: not converged; such runs are counted
         raise SystemExit(f"{name}: {process.stderr}")
 
 
@@ -70,7 +70,7 @@ def overlap(weights, tokens=8):
 
 
 def numbers(name, file):
-    """What is kept of a run: names are those of fields, `overlap` beside them."""
+    """What is kept of a run: `overlap`, and numbers of the result under the names of its fields."""
     what, *words, count, seed = name.split("-")
     found = {"examples": int(count), "seed": int(seed)}
     with h5py.File(file) as result:

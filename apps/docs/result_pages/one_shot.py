@@ -36,7 +36,7 @@ def of_network(result, name):
 
 
 def gain(result, name, width=10):
-    """Of the theory at this width over the Gaussian process."""
+    """What the theory at this width gains in accuracy over the Gaussian process."""
     return by_validation(result, width)[name] - by_validation(result, None)[name]
 
 
@@ -69,7 +69,7 @@ def images_claim():
 
 
 def gains_are_positive():
-    """Whether N = 10 is better on new characters in every network, of other shapes, too."""
+    """Whether N = 10 is better on new characters in every network, those of other shapes included."""
     return all(gain(one, "test") > 0 for one in of_kind(OLD, "solve") + of_kind(FRESH, "solve"))
 
 
@@ -101,7 +101,7 @@ def correlation(score):
 
 
 def half_less_random(result, score):
-    """Accuracy in % with half of the heads gone in rising order of the score, less that of random orders."""
+    """Accuracy in % with half of the heads removed in rising order of the score, minus that of random orders."""
     return 100 * (score["rising"]["accuracy"][HALF] - result["network"]["random"]["mean"][HALF])
 
 
@@ -112,7 +112,7 @@ def by_chance(results, scores):
 
 
 def looks():
-    """[(name, where) of every score that was looked at]: of the theory at every width and temperature, then the others."""
+    """[(name, where)] of every score that was looked at: the theory's at every width and temperature, then the others."""
     return [(name, (width, temperature)) for name in ("score", "score_weighted") for width in WIDTHS
             for temperature in TEMPERATURES] + [(name, ()) for name in KNOWING]
 
@@ -131,7 +131,7 @@ def scores_table():
 
 
 def rules():
-    """The two rules that were written down before seeds 6 to 10: old, then fresh, of each."""
+    """The two rules that were written down before seeds 6 to 10 were run. Each has its numbers on old, then on fresh seeds."""
     groups = five("prune"), five("prune", fresh=True)
     first = [average((correlation(score_of(one, "score", 10, 0.25)) for one in group), 2) for group in groups]
     second = [average(half_less_random(one, score_of(one, "score_weighted", 100, 0.5)) for one in group)
@@ -180,7 +180,7 @@ def shapes_table():
 
 
 def without_one_head():
-    """Accuracy in % without one head, heads by rising score (N = 10, T = 0.25): [of each network]."""
+    """For each network, accuracies in % without one head, heads by rising score (N = 10, T = 0.25)."""
     found = []
     for result in five("prune") + five("prune", fresh=True):
         scores = score_of(result, "score", 10, 0.25)["score"]

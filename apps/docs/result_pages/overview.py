@@ -20,7 +20,7 @@ def _link(name, *files):
 
 
 def _named(names, values):
-    """"name value, name value"."""
+    """Names and values as in "softmax 1.0, hyla 2.0"."""
     return ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
 
 

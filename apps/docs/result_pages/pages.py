@@ -1,7 +1,7 @@
 """Tables between marks, and numbers in sentences, of the pages in data: are they what the files say?
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`. A sentence is known by its words: each `{}` in them stands
-for a number that is made; line breaks do not matter.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. A sentence is found by its words. Each `{}` in them stands
+for a number that is computed. Line breaks do not matter.
 """
 
 import re
@@ -45,7 +45,7 @@ def markdown(rows):
 
 
 def pattern_of(words):
-    """Of a sentence: its words, with any white space between them, and numbers."""
+    """A regular expression for a sentence: its words with any white space between them, and a group for each number."""
     parts = [r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in words.split("{}")]
     return re.compile(NUMBER.join(parts))
 
@@ -59,7 +59,7 @@ def with_numbers(text, words, numbers):
     if match.re.groups != len(numbers):
         raise ValueError(f"{len(numbers)} numbers for {match.re.groups} places: {words}")
     for group in range(len(numbers), 0, -1):
-        if match[group].split() == numbers[group - 1].split():  # perhaps on two lines
+        if match[group].split() == numbers[group - 1].split():  # the same, even if it is broken over two lines
             continue
         text = text[:match.start(group)] + numbers[group - 1] + text[match.end(group):]
     return text

@@ -6,7 +6,7 @@ SAMPLERS = {"numpyro": "numpyro", "pystan": "Stan"}
 
 
 def distance(check):
-    """Of the means, in errors: root mean square, and the largest."""
+    """Distances of the means in errors: their root mean square, and the largest."""
     return f"{shown(check['root_mean_square'], 2)}, at most {shown(check['largest'], 1)}"
 
 
@@ -25,7 +25,7 @@ def checks(sampler):
 
 
 def claim():
-    """How many posteriors numpyro was run on, how many means that are, and the largest distance in errors."""
+    """How many posteriors numpyro was run on, how many means were compared, and the largest distance in errors."""
     found = checks("numpyro")
     return [str(len(found)), str(sum(one["means"] for one in found)), shown(max(one["largest"] for one in found))]
 

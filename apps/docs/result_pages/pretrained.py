@@ -74,26 +74,26 @@ def known_head_table():
 
 
 def rises_on_copies():
-    """Of the loss on "copies", mean in the head's place: without the known head, and without the next."""
+    """Rises of the loss on "copies" with a head at its mean: the known head, and the next most needed one."""
     changes = [row["removed"]["mean"]["loss_change"] for row in splits()["copies"]]
     return [average((change[KNOWN_HEAD] for change in changes), 2),
             average((max(value for at, value in enumerate(change) if at != KNOWN_HEAD) for change in changes), 2)]
 
 
 def between_splits(rows):
-    """Agreement of the order of removal (mean) on one split with that on the next: rank correlation, mean over pairs."""
+    """How well the orders of heads by removal (at the mean) agree between two splits: rank correlation, mean over pairs."""
     changes = [row["removed"]["mean"]["loss_change"] for row in rows]
     return [spearman(a, b) for at, a in enumerate(changes) for b in changes[at + 1:]]
 
 
 def above_two_errors(name, tasks=REAL):
-    """The tasks on which the score agrees with removal by more than two standard errors (mean in the head's place)."""
+    """The tasks on which the score's correlation with removal (at the mean) is above 0 by more than two standard errors."""
     found = {task: mean_and_error(agreement(name, splits()[task])) for task in tasks}
     return [task for task, (mean, error) in found.items() if mean > 2 * error]
 
 
 def within_error(row):
-    """The share of the theory's changes that are smaller than their error: of the posterior and of redrawn examples."""
+    """The share of the theory's changes that are smaller than their error, of the posterior and of redrawn examples together."""
     changes, *errors = (predicted(row, "all parts", key) for key in (
         "squared_error_change", "squared_error_change_sd", "squared_error_change_error"))
     return sum(abs(change) < math.hypot(*both) for change, both in zip(changes, zip(*errors))) / len(changes)
@@ -126,7 +126,7 @@ def claim():
 
 
 def dearest_heads(task):
-    """Split by split, from 1 on: the head without which the loss rises most, its mean in its place."""
+    """For each split the number, from 1 on, of the head whose removal (at the mean) raises the loss most."""
     changes = [row["removed"]["mean"]["loss_change"] for row in splits()[task]]
     return [1 + change.index(max(change)) for change in changes]
 

@@ -6,7 +6,7 @@ import statistics
 
 from recorded import average, grouped, load, shown, spearman
 
-SEEN = ("science or games", "net or utils")  # of those that the rule was written on, the tasks of prune and refit
+SEEN = ("science or games", "net or utils")  # tasks that the rule was written on
 FRESH = ("admin, sound or text", "manual 1 or 3", "x11 or text", "copies", "drugs", "admin or devel, glassllm")
 SINGLE = {"removal_mean_fixed": "removal at the mean, fixed", "removal_mean_refitted": "removal at the mean, refitted",
           "removal_zero_fixed": "removal at zero, fixed", "removal_zero_refitted": "removal at zero, refitted",
@@ -17,7 +17,7 @@ TARGETS = ("fixed", "refitted")
 EXPECTED = "what the readout expects"
 COUNTS = (32, 100, 300)
 AHEAD = 0.05
-NORMAL_90 = 1.645  # of the errors of a normal distribution hold 90 %
+NORMAL_90 = 1.645  # so many standard errors on both sides hold 90 % of a normal distribution
 EXAMPLE = ("admin, sound or text", 0, 100)  # task, split and number of examples of the figure
 HEADS = {"admin, sound or text": [(6, head) for head in range(1, 13)]}  # of the figure's task, row by row
 
@@ -44,7 +44,7 @@ def agreement(rows, target, column):
 
 
 def mean_agreement(task, target, column):
-    """Mean over splits and numbers of examples: of each there are as many."""
+    """Mean over splits and numbers of examples. Every number of examples has the same splits."""
     return statistics.mean(agreement(tasks()[task], target, column))
 
 
@@ -54,12 +54,12 @@ def best_single(task, target):
 
 
 def lead(task, target):
-    """Of the combined estimate over the best single column."""
+    """By how much the combined estimate agrees better than the best single column of the task."""
     return mean_agreement(task, target, "estimate") - mean_agreement(task, target, best_single(task, target))
 
 
 def ceiling(task, target):
-    """The most that any order can agree with the truth, given its noise: from its halves."""
+    """The most that any order can agree with the measured truth, which is noisy: from how well its halves agree."""
     halves = (row["truth"][target]["halves"] for row in tasks()[task])
     return statistics.mean(math.sqrt(2 * r / (1 + r)) if r > 0 else 0.0 for r in halves)
 
@@ -86,7 +86,7 @@ def claim_table():
 
 
 def over_tasks(names, target, column, count=None):
-    """Means over splits, task by task; of one number of labelled examples, or of all."""
+    """Means over splits, task by task, for one number of labelled examples or for all of them."""
     return [statistics.mean(agreement([row for row in tasks()[task] if count in (None, row["n"])], target, column))
             for task in names]
 
@@ -103,7 +103,7 @@ def columns_table():
 
 
 def measured_coverage(rows, target):
-    """The same of the measured rise and 1.645 of its errors."""
+    """The share of true rises that lie within 1.645 standard errors of the measured ones."""
     held = [abs(true - rise) <= NORMAL_90 * error for row in rows for rise, true, error in zip(
         row["scores"][f"removal_mean_{target}"], row["truth"][target]["mean"], row["estimate"][target]["error"])]
     return statistics.mean(held)
@@ -126,7 +126,7 @@ def tasks_ahead(target):
 
 
 def over_columns(target):
-    """Means over the fresh tasks: of the combined estimate, and of the single column that is best on average."""
+    """Means over the fresh tasks: that of the combined estimate, and that of the single column that is best on average."""
     def mean(column):
         return statistics.mean(mean_agreement(task, target, column) for task in FRESH)
     best = max(SINGLE, key=mean)

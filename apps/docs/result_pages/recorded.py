@@ -66,7 +66,7 @@ def mean_and_error(values):
 
 
 def difference(a, b):
-    """Of two independent means with their errors."""
+    """The difference of two independent means, with its error."""
     return a[0] - b[0], math.hypot(a[1], b[1])
 
 
@@ -93,7 +93,7 @@ def average(values, digits=1, scale=1.0):
 
 
 def pair(values, digits=1, scale=1.0):
-    """[number, error or None] as published; "-" where there is none."""
+    """The published number, with its error where there is one; "-" where there is none."""
     value, error = values or (None, None)
     if value is None:
         return "-"

@@ -11,13 +11,14 @@ VARIANTS = ("softmax", "hyla")
 
 
 def removed():
-    """(of both layers, of layer 2 alone): what the theory saw; every head was removed in both."""
+    """Two results: in the first the theory saw the parts of both layers, in the second those of layer 2. Both remove every head."""
     both, upper = of_kind("hyla-heads", "network_prune")
     return both, upper
 
 
 def correlations(result, variant, name):
-    """With the rise of the loss, of the networks of a variant; scores that know no layers, over the ranked heads alone."""
+    """Rank correlations of a score with the rise of the loss, one for each network of a variant. Scores that cover all layers are
+    compared over the ranked heads alone."""
     both, _ = removed()
     found = []
     for run in result["runs"]:
@@ -47,7 +48,7 @@ def table():
 
 
 def networks():
-    """[(words, what removal did to it, the theory's result on its parts)], softmax and HYLA of seed 1, then of seed 2."""
+    """[(name, its removals, the theory's result on its parts)] of softmax and HYLA of seed 1, then of seed 2."""
     runs = removed()[0]["runs"]
     return [(f"{run['variant']}, seed {run['seed']}", run, result)
             for run, result in zip(runs, of_kind("hyla-heads", "prune"), strict=True)]

@@ -25,7 +25,7 @@ def small_table():
 
 
 def small_differences():
-    """Of HYLA less softmax on held-out rule sets, seed by seed."""
+    """HYLA minus softmax on held-out rule sets, seed by seed."""
     runs = small()
     return [accuracy(a) - accuracy(b) for a, b in zip(runs["hyla"], runs["softmax"], strict=True)]
 
@@ -72,7 +72,7 @@ def full_table():
 
 
 def reference_means(length="reference"):
-    """Of softmax, linear attention and HYLA; of one seed without an error."""
+    """Means of softmax, linear attention and HYLA; a mean of one seed has no error."""
     runs = by_variant(reference(length))
     return [average(map(accuracy, runs[name])) for name in VARIANTS]
 
@@ -82,7 +82,7 @@ def full_of_seed_1():
 
 
 def full_lead():
-    """Of HYLA over softmax in seed 1: here, and published."""
+    """HYLA's lead over softmax: here, in seed 1, and as published."""
     return [shown(accuracy(full()["hyla", 1]) - accuracy(full()["softmax", 1])), gain_in_paper("hyla", "softmax")]
 
 
@@ -104,7 +104,7 @@ def one_seed_apart(length="reference", digits=0):
 
 
 def counting_error():
-    """The largest error of an accuracy by the number of instances."""
+    """The largest error that an accuracy has because the instances are finitely many."""
     shares = [(run["final"][split]["accuracy"], run["final"][split]["examples"])
               for runs in (reference(), full()) for run in runs.values() for split in ("test", "held_out")]
     return [shown(max(100 * (p * (1 - p) / count) ** 0.5 for p, count in shares))]

@@ -32,7 +32,7 @@ _ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "dataset"\nfile = "arrays"\n'
 
 
 def compute(verb: str, given: Mapping[str, Any]) -> Any:
-    """The result of a verb; `given`: the arguments of its function by their names. None: not given."""
+    """The result of a verb. `given` has the arguments of its function by name; None stands for one that was not given."""
     request, data, arguments = request_of(verb, verb, given)
     progress = listener_of(given.get("progress"))
     output = given.get("output")
@@ -112,9 +112,10 @@ _NO_SETTINGS = ("study", "classes", *RUNNING)
 
 def request_of(verb: str, function: str, given: Mapping[str, Any]
                ) -> tuple[dict[str, Any], ArrayData | None, dict[str, str]]:
-    """What the extension module takes, the arrays among the arguments, and by dotted key the argument that gave it.
+    """What the extension module takes; the data set of the arrays among the arguments; and {dotted key of a setting: the
+    argument that gave it}.
 
-    `verb` says which settings there are, `function` who is called.
+    `verb` says which settings there are, and `function` whose name messages have.
     """
     caller, study, shard = f"headway.{function}", given.get("study"), _shard_of(given.get("shard"))
     options = {name: value for name, value in given.items() if value is not None and name not in _NO_SETTINGS}
@@ -151,13 +152,13 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
 
 
 def _arrays_among(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes the arrays out of the options. The word "softmax" or "hardmax" is a setting of the model, and stays."""
+    """Takes the arrays out of the options. Attention that is a word, "softmax" or "hardmax", is a setting, and stays."""
     return {name: options.pop(name) for name in _ARRAYS
             if name in options and not (name == "attention" and isinstance(options[name], str))}
 
 
 def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str:
-    """The call as a line of Python: arrays as dots, without what changes no number."""
+    """The call as a line of Python. Arrays are dots. Arguments that change no number are left out."""
     study = given.get("study")
     words = [] if study is None else [_spelled(os.fspath(study)) if isinstance(study, (str, os.PathLike)) else "..."]
     for name, value in given.items():
@@ -188,7 +189,7 @@ def _source(study: Any) -> dict[str, Any]:
     done = getattr(study, "_computation", None)
     if done is not None:
         data = study._data
-        # Of networks, and of parts and what they were merged to, only a file lends what was computed.
+        # Networks, parts and merged results are handed on as a file: their computations in memory lend nothing.
         as_file = isinstance(study, (TrainingResult, Result)) and not done.lends
         source = {"input": file_of(study)} if as_file else {
             "input": "the study of the result", "text": done.study, "earlier": done}
@@ -198,7 +199,7 @@ def _source(study: Any) -> dict[str, Any]:
 
 
 def file_of(trained: Any) -> str:
-    """A file of a result in memory, for the program to read; it goes with the result."""
+    """A file of a result in memory, for the program to read. It is deleted with the result."""
     file = trained.__dict__.get("_file")
     if file is None:
         folder = tempfile.mkdtemp(prefix="headway-")

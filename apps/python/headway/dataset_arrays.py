@@ -1,6 +1,6 @@
-"""What an open HDF5 file says of its objects: kind, shape, type, storage. As src/io/hdf5/ sees them.
+"""What an open HDF5 file says of its objects: kind, shape, type, storage. The C++ twin is src/io/hdf5/.
 
-The same of arrays in memory (headway.memory), which have no storage."""
+Arrays in memory (headway.memory) answer the same questions. They have no storage."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from headway.dataset_table import Member, symbol_in
 from headway.dataset_texts import nearly, number, printable, text_fault
 from headway.dataset_values import check_values
 
-MOST_FAULTS = 5  # of one data set, then a count
+MOST_FAULTS = 5  # shown of one data set; the rest are only counted
 MOST_PATHS = 2**31 - 1
 ABSENCE = {"absent": "is missing", "dangling": "is a link that leads nowhere",
            "external": "is a link to another file"}
@@ -38,7 +38,7 @@ class Faults:
         self.name_of, self.found, self.counts = name_of, [], Counter()
 
     def add(self, path: str, what: str) -> None:
-        """`what` follows the name: ": is missing", "[3]: nan; ..."; the root has none."""
+        """`what` follows the name of the data set: ": is missing", "[3]: nan; ...". The root has no name."""
         self.add_text(path, what.removeprefix(": ") if path == "/" else self.name_of(path) + what)
 
     def add_text(self, path: str, text: str) -> None:
@@ -62,7 +62,7 @@ class Faults:
 
 @dataclass
 class FoundArray:
-    """A data set of the table that is there, of the right type and rank."""
+    """A data set that the table has, and the file too, of the right type and rank."""
 
     path: str
     split: str
@@ -88,7 +88,7 @@ class Checker:
         self.file, self.name_of, self.attribute = file, name_of, attribute
         self.faults = Faults(name_of)
         self.splits: list[str] = []
-        self.new_inputs = False  # further sets alone, for headway.predict
+        self.new_inputs = False  # the file has further sets alone, for headway.predict
         self.form: str | None = None
         self.arrays: list[FoundArray] = []
         self.extents: dict[str, tuple[int, str]] = {}  # symbol: (extent, the data set that has it)
@@ -186,10 +186,10 @@ class Checker:
         if len(found) == 1:
             self.form = found[0]
             return
-        # Where there is something named attention, its form is what is wrong.
+        # Inputs alone may be meant for learned attention. Beside a group `attention` they are not: its form is wrong then.
         may_be_learned = not found and self._has_inputs() and kind(self.file, "attention") == "absent"
         if (may_be_learned and self.learned) or (not found and self.new_inputs and self._has_inputs()):
-            return  # their attention will be learned, or is that of a result
+            return  # the attention will be learned, or a result has it
         names = {form: " and ".join(self.name_of(part) for part in name.split(" and "))
                  for form, name in table.FORMS.items()}
         said = ", ".join(names[form] for form in found) + " are given" if found else (
@@ -340,7 +340,7 @@ class Checker:
     # ---- heads, network, readout
 
     def _path_heads(self, array: FoundArray) -> None:
-        """Path features say in an attribute of how many heads each layer of their paths is."""
+        """The attribute `heads` of path features says how many heads each layer has."""
         paths = array.info.shape[1]
         heads = number_attribute(self.file, array.path, "heads")
         if heads is None:
@@ -364,7 +364,7 @@ class Checker:
     def _heads_fault(self, path: str, what: str) -> None:
         if self.attribute:
             self.faults.add(path, f": attribute heads {what}")
-        elif not self.faults.counts["heads"]:  # one argument for all splits
+        elif not self.faults.counts["heads"]:  # in memory one argument serves all splits: one fault is enough
             self.faults.add("heads", f" {what}")
 
     def _paths(self) -> None:

@@ -1,9 +1,13 @@
 """The table of what a data-set file holds, dataset_members.json, which the C++ library is built with too.
 
-A row is one data set, or one of each split and layer: `path` with <split> and <l>; `shapes`, symbols of
-the extents in all allowed ranks, the highest last (what a lower one leaves out is 1), a symbol being one
-number in the whole file, but P, which each split has for itself; `values`, how they are checked; `needed`:
-"always" unless it says "never", "in its group" or "beside train" (not in new inputs alone); `forms` that have it, or `is_form` that it makes.
+A row is one data set, or one of each split and layer. Its fields:
+
+- `path`: where it lies, with <split> and <l> for the split and the layer.
+- `shapes`: symbols of the extents, one list for each allowed rank, the highest rank last. An axis that a lower rank leaves
+  out has extent 1. A symbol is one number in the whole file. Only P differs from split to split.
+- `values`: how the numbers are checked.
+- `needed`: "always" (the default), "never", "in its group", or "beside train" (new inputs alone do not need it).
+- `forms`: the forms of attention that have it. `is_form`: the form that it makes.
 """
 
 from __future__ import annotations

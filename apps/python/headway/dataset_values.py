@@ -28,7 +28,7 @@ def check_values(file: h5py.File, arrays: Iterable[Any], splits: Sequence[str], 
             faults.guard(masks.path, _check_mask, file, masks, faults, mask)
         for array in here:
             by_mask = masks is not None and _token_extents(array) is not None
-            # With a mask that is not sound, or of another size, it is unknown which values matter.
+            # Without a sound mask of the right size it is unknown which values matter.
             if by_mask and (faults.counts[masks.path] or _token_extents(array) != masks.info.shape):
                 continue
             check = {"finite": _check_finite, "attention": _check_attention}.get(array.member.values)
@@ -69,7 +69,7 @@ def _check_mask(file: h5py.File, array: Any, faults: Any, out: list[np.ndarray])
 def _check_finite(file: h5py.File, array: Any, faults: Any, mask: np.ndarray | None) -> None:
     """What stands at masked tokens does not matter."""
     for begin, block in _blocks(file, array.path):
-        if math.isfinite(block.sum()):  # as it seldom is not, and several times as fast
+        if math.isfinite(block.sum()):  # nearly always so, and several times as fast as a look at each number
             continue
         bad = ~np.isfinite(block)
         if mask is not None:

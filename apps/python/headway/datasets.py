@@ -224,12 +224,12 @@ def argument_name(path: str) -> str:
 
 
 def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str]) -> Any:
-    """`value` as a contiguous float array; None, with a fault, where it is none."""
+    """`value` as a contiguous float array; None, and a fault, where it is not an array of numbers."""
     try:
         if isinstance(value, np.ndarray):
             array = np.asarray(value)
         else:
-            with warnings.catch_warnings():  # of lists of several lengths
+            with warnings.catch_warnings():  # numpy warns of lists of several lengths
                 warnings.simplefilter("error")
                 array = np.asarray(value)
     except (ValueError, TypeError, Warning) as error:

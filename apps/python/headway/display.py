@@ -57,7 +57,7 @@ class Brief:
 class Shown(Brief):
     """What every whole result can do: it is a line at a prompt, a table in a notebook, and can be drawn and saved.
 
-    The class that has this one as its base has the line as its property `summary`.
+    A subclass gives the line as its property `summary`.
     """
 
     _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made
@@ -69,7 +69,7 @@ class Shown(Brief):
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle and deep copies keep: what can be read, not what the computation can still make."""
+        """What pickle and deep copies keep: the fields, without the computation behind them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @with_older_names(force="overwrite")
@@ -108,7 +108,7 @@ class Shown(Brief):
                                        "" if self._data is None else self._data.content_hash)
         else:
             with whole_file(target, overwrite, "overwrite=True") as name:
-                with open_file(self.file):  # says it better, where the file is gone
+                with open_file(self.file):  # has the better message where the file is gone
                     pass
                 shutil.copyfile(self.file, name)
         return target

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class HeadwayError(Exception):
-    """What every error of the package is.
+    """The base of every error of the package.
 
     Attributes
     ----------
@@ -107,5 +107,5 @@ _OF_PROGRAM = {kind.exit_code: kind
 
 
 def of_program(exit_code: int, text: str) -> BaseException:
-    """What the program says with this exit code, as an exception with its words."""
+    """The exception that stands for an exit code of the program, with the program's words."""
     return _OF_PROGRAM.get(exit_code, InternalError)(text)

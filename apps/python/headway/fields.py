@@ -1,7 +1,7 @@
 """The fields of a result file, as the program lists them, and the classes whose objects hold them.
 
-`fields.json` is written from the program's own lists. A class says which of them its attributes are; the documentation
-of these attributes and how they are read come from there. A field that no class names is an attribute all the same.
+`fields.json` is written from the program's own lists. A class says which fields its attributes hold. The documentation of
+these attributes, and how they are read, come from the list. A field that no class names is an attribute all the same.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ KINDS: dict[str, type] = {}
 
 
 def record(section: str = "", below: str = "", *, lists: bool = False, **names: str) -> Callable[[Kind], Kind]:
-    """For a dataclass: its objects are records of a section of `FIELDS`, or of the groups `below` in them.
+    """Decorates a dataclass whose objects are records of a section of `FIELDS`, or of the groups `below` in them.
 
-    `names` has the name in the file of each attribute that has another one. What the docstring does not say of an
-    attribute is filled in. With `lists` the docstring lists the fields that the class does not name, too.
+    `names` has the name in the file of each attribute that has another one there. Attributes that the docstring leaves out
+    get their descriptions from `FIELDS`. With `lists` the docstring also lists the fields that the class does not name.
     """
     prefix = below and below + "/"
     table = {name.removeprefix(prefix): field for name, field in FIELDS.get(section, {}).items()
@@ -59,7 +59,7 @@ def _documented(kind: type, own: Mapping[str, dataclasses.Field], lists: bool) -
     if not kind.__doc__:  # python -OO
         return None
     text, after, known = "", "", {}
-    for base in reversed(kind.__mro__):  # what a base says of an attribute holds
+    for base in reversed(kind.__mro__):  # a class inherits what its base says of an attribute
         text, _, section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("\n\nAttributes\n----------\n")
         said, _, after = section.partition("\n\n")
         known |= {name.strip(): f"{name.strip()} : {about}" for names, about in

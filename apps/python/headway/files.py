@@ -13,12 +13,12 @@ from headway.errors import CannotWriteError, HeadwayError
 
 @contextmanager
 def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) -> Iterator[str]:
-    """The name of a new file to be written, which takes the name `path` when the block ends without
-    an error: with its bytes on the disk and the usual permissions.
+    """The name of a new file to be written. When the block ends without an error, the file takes the name `path`, with its
+    bytes on the disk and the usual permissions.
 
-    CannotWriteError where `path` is not a regular file, exists and `overwrite` is not set (`how_to_replace`
-    says how it is), or cannot be written; nothing is left behind then. Of several writers without
-    `overwrite` one makes the file, and the others get this error.
+    CannotWriteError where `path` is not a regular file, cannot be written, or exists without `overwrite`; the message then
+    has `how_to_replace`. Nothing is left behind. Of several writers without `overwrite` one makes the file, and the others
+    get this error.
     """
     path = Path(path)
     if path.is_file() or not path.exists():
@@ -82,7 +82,7 @@ def _published(partial: str, path: Path, overwrite: bool) -> bool:
     """Gives the file its proper name; False where that is taken and `overwrite` is not set."""
     if not overwrite:
         try:
-            os.link(partial, path)  # never over a file, whoever made it in between
+            os.link(partial, path)  # unlike a rename, it fails if someone has made the file meanwhile
             return True
         except FileExistsError:
             return False

@@ -27,7 +27,7 @@ DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeEr
 def open_file(path: str | os.PathLike) -> Iterator[h5py.File]:
     """`path` open for reading; UnreadableFileError if there is none, BadDataError if not HDF5.
 
-    A BadDataError of the block gets the name of the file, and damage that the block meets becomes one.
+    A BadDataError in the block gets the name of the file. Errors of h5py on damage (DAMAGE) become a BadDataError.
     """
     try:
         with _opened(Path(path)) as file:
@@ -61,8 +61,8 @@ def _opened(path: Path) -> h5py.File:
 
 
 def _try_elsewhere(path: Path) -> None:
-    """Reads the file in a copy of this process first, where HDF5's crashes and hangs on damaged files
-    stay; without the extension module they do not."""
+    """Reads the file in a copy of this process first: HDF5 may crash or hang on a damaged file, and then only the copy does.
+    Without the extension module there is no copy, and only the check sum is looked at."""
     try:
         native.module().try_file(os.fspath(path))
     except UnavailableError:

@@ -94,7 +94,7 @@ class NewFile(h5py.File):
         super().__init__(target, "w")
 
     def flush(self) -> None:
-        """Raises what writing has failed with until now, too: reading back would give anything."""
+        """Also raises the first error of writing so far, since what is read back after it could be anything."""
         super().flush()
         if self._target.error is not None:
             raise self._target.error
@@ -104,8 +104,8 @@ class NewFile(h5py.File):
 def written_file(name: str) -> Iterator[NewFile]:
     """The file `name`, which exists, open for new contents; closed after the block.
 
-    A write that failed, in the block or at its end, is the OSError of the system. What the block makes of
-    what it reads back then does not count.
+    A write that failed, in the block or at its end, is raised as the OSError of the system. It replaces any error of the
+    block, which may have read back what was never written.
     """
     with Target(name) as target, target.interrupts_kept():
         try:

@@ -31,8 +31,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
 
     Each head is removed: its output is put at its mean, and at zero, before its output projection, and everything above is
     computed again. A ridge regression reads the labels off what the network then says, and each example is left out of it in
-    turn. The combined estimate draws the measured cost to the one that the readout expects, the more so the less the
-    examples tell.
+    turn. The combined estimate draws the measured cost towards the one that the readout expects: the less the examples tell,
+    the more.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     mode : {'mean', 'zero'}, default: 'mean'
         What the output of a removed head is put at, in the combined estimate.
     k : int, optional
-        Of the column `among_cheapest`; default: a quarter of the heads.
+        The k of the column `among_cheapest`; default: a quarter of the heads.
     penalty : float, optional
         L2 penalty of the readout, on standardised embeddings; default: the one of smallest error on examples left out.
     grouped : bool, default: True
@@ -98,10 +98,10 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     Notes
     -----
     Before anything is measured the removal checks itself on a few examples: the head is at its mean or zero, the other heads
-    are unchanged, the layer loses just what the head adds, without all heads the attention is gone, and the network hears
-    the heads. A check that fails is named.
+    are unchanged, the layer loses just what the head adds, without all heads the attention is gone, and the embeddings
+    change with the heads. A check that fails is named.
 
-    Rises are of the mean squared error over examples that the readout did not see. Their errors hold the noise of the
+    Rises are of the mean squared error over examples that the readout did not see. Their errors include the noise of the
     examples and that of the fit (`headway.ranking.removal`). The rule of the estimate is in `headway.ranking.combine`.
 
     Examples
@@ -239,7 +239,7 @@ def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], label
 
 
 def encoded_of(inputs: Mapping[str, Any] | Sequence[str], tokenizer: Any) -> Mapping[str, Any]:
-    """What the tokenizer returns, also of texts."""
+    """`inputs` if a tokenizer has made it; what `tokenizer` makes of it if it is texts."""
     if isinstance(inputs, Mapping):
         return inputs
     if isinstance(inputs, str) or not all(isinstance(text, str) for text in inputs):

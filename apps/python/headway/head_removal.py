@@ -94,8 +94,8 @@ def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] |
 
 
 def entropies(attentions: Sequence[Tensor], mask: Any) -> tuple[Tensor, Tensor]:
-    """Of a batch, the entropy of every head of these layers, summed over the real queries of each example, [b, heads]; and
-    how many they are, [b]. attentions: [b, H, S, S] of each layer."""
+    """For a batch: the entropy of every head of these layers, summed over the real queries of each example, [b, heads]; and the
+    number of these queries, [b]. attentions: [b, H, S, S] of each layer."""
     real = torch.ones(attentions[0].shape[0], attentions[0].shape[2], dtype=torch.float64)
     if mask is not None:
         real = (mask != 0).double().cpu()

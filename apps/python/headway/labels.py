@@ -60,7 +60,7 @@ def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: li
 
 
 def warn_of_whole_numbers(name: str, labels: np.ndarray, classes: int | None) -> None:
-    """Of real targets that look like class numbers."""
+    """Warns of real targets that look like class numbers."""
     if classes is not None or labels.ndim != 1 or (np.abs(labels) == 1.0).all():
         return
     values = np.unique(labels)

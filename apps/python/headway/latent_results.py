@@ -39,7 +39,7 @@ class Decoder(Brief):
 
     @property
     def standard_error(self) -> float:
-        """float: of `held_out`, over its tasks."""
+        """float: the standard error of `held_out`, over its tasks."""
         return self.scores["standard_error"]
 
 
@@ -66,9 +66,9 @@ class LatentLayer(Brief, Stored):
     decoders : tuple of Decoder
         One for each thing that is decoded.
     similarity : Similarity
-        Of the mean codes.
+        How alike the mean codes are.
     codes : mapping of str to ndarray of shape (codes, pairs heads)
-        By split, "train" and "held_out".
+        The codes of each split, "train" and "held_out".
     """
 
     layer: int
@@ -101,7 +101,7 @@ class LatentLayer(Brief, Stored):
 @record("latent_run", "labels/train")
 @dataclass(frozen=True, repr=False)
 class CodeLabels(Brief, Stored):
-    """What the codes of one split are of, in their order."""
+    """What each code of one split stands for, in their order."""
 
     task: np.ndarray
     label: np.ndarray
@@ -121,7 +121,7 @@ class LatentRun(Brief, Stored):
     all_layers : LatentLayer
         All layers together.
     labels : mapping of str to CodeLabels
-        By split, what the codes are of.
+        By split, what each code stands for.
     """
 
     label: str

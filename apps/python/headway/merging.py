@@ -69,7 +69,7 @@ def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
     """
     if isinstance(parts, (str, os.PathLike)) or not isinstance(parts, Iterable):
         raise UsageError(f"parts: is {parts!r}; allowed: a list of parts, each {_ALLOWED}")
-    kept = list(parts)  # files of results in memory go with them
+    kept = list(parts)  # keeps results in memory, whose files are deleted with them
     files = [_file_of(f"parts[{at}]", part) for at, part in enumerate(kept)]
     if not files:
         raise UsageError(f"parts: is empty; allowed: all parts of a study, each {_ALLOWED}")

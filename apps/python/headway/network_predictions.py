@@ -43,26 +43,26 @@ class NetworkAnswers(Brief):
     Attributes
     ----------
     mean : ndarray of shape (M,), (M, O) or (M, scored, O), or None
-        Output of the network on each of the M examples; of classes the probabilities. Of a group the mean over seeds.
-        None of a text.
+        Output of the network on each of the M examples, or the probabilities of classes. Of a group the mean over seeds.
+        None for a text.
     sd : ndarray, or None
-        Standard deviation of that over seeds, no posterior; None for one network.
+        Standard deviation of `mean` over seeds, which is not that of a posterior; None for one network.
     right_sign_probability : ndarray of shape (M,), or None
-        Share of the networks whose output has the sign of the mean; of several networks with labels -1 and +1.
+        Share of the networks whose output has the sign of the mean, for several networks and labels -1 and +1.
     predicted_class : ndarray of int, shape (M,) or (M, scored), or None
         Sign of the output, or the likeliest class, counted from 0; None for real labels.
     bits : ndarray of shape (tokens,), or None
-        Of a text: -log2 of the probability of each token, given those before it in its window; the first is NaN.
+        For a text: -log2 of the probability of each token, given those before it in its window; the first is NaN.
     bits_per_byte : float
-        Of a text: the bits over its bytes; else NaN.
+        For a text: the bits over its bytes; else NaN.
     bits_per_byte_sd : float
-        Standard deviation of that over seeds; NaN for one network.
+        Standard deviation of `bits_per_byte` over seeds; NaN for one network.
     next : ndarray of shape (vocabulary,), or None
-        Of a text: probability of each token to be the next after its end.
+        For a text: probability of each token to be the next after its end.
     next_sd : ndarray, or None
-        Standard deviation of that over seeds.
+        Standard deviation of `next` over seeds.
     likeliest : tuple of LikelyToken
-        Of a text: the five likeliest next tokens.
+        For a text: the five likeliest next tokens.
     """
 
     mean: np.ndarray | None = None
@@ -83,7 +83,7 @@ class NetworkAnswers(Brief):
 
 
 class _Sets:
-    """What a record of one or more sets gives of the only one."""
+    """Short ways to the set of a record that has only one."""
 
     sets: Mapping[str, NetworkAnswers]
 

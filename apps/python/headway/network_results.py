@@ -156,7 +156,7 @@ class NetworkPruning(Brief):
 
 @dataclass(frozen=True, repr=False)
 class HeadRemovals(Brief):
-    """What the removal of each head alone changes: without the head less with it, layer 1 first.
+    """What the removal of each head alone changes: the value without the head minus that with it, layer 1 first.
 
     Attributes
     ----------

@@ -16,11 +16,11 @@ from headway.results import Point, Result
 
 @dataclass(frozen=True)
 class ScoreOverNetworks:
-    """One score of the heads of several networks, an entry a network in each array.
+    """One score of the heads of several networks. Each array has an entry for each network, NaN where unknown.
 
-    correlations: Spearman's with the accuracy drop of each head; p_value: two-sided, of their mean,
-    by chance (ranks.mean_correlation_p_value); half: accuracy with half of the heads removed, lowest
-    score first; half_over_random: the same less the mean of random orders. NaN where unknown.
+    correlations: Spearman's rho with the accuracy drop of each head. p_value: two-sided, of their mean if heads are paired at
+    random (ranks.mean_correlation_p_value). half: accuracy with half of the heads removed, lowest score first.
+    half_over_random: `half` minus the mean over random orders.
     """
 
     name: str
@@ -59,8 +59,8 @@ def compare_networks(results: Sequence[Result]) -> list[ScoreOverNetworks]:
 
 
 def copied(results: Sequence[Result]) -> tuple[Result, Result] | None:
-    """The first two results of one and the same trained network, or None: its effective weights and
-    what each head's removal costs are the same to the last bit."""
+    """The first two results that are of one and the same trained network, or None. Such results agree to the last bit in
+    the effective weights and in what each head's removal costs."""
     for index, second in enumerate(results):
         for first in results[:index]:
             if first.network is not None and second.network is not None and _is_copy(

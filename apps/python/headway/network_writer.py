@@ -21,7 +21,7 @@ from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 from headway.network_batches import Block, as_numpy
 
 ROW_SUM_SLACK = 0.05  # rows of a network may miss a sum of 1 by this; dropout and scores before the softmax miss by more
-ROW_SUM_ROUNDING = 0.005  # what half precision explains; of larger gaps a warning tells
+ROW_SUM_ROUNDING = 0.005  # half precision explains gaps up to this; larger ones give a warning
 MANY_PATHS = 256  # the theory is slow with more
 
 
@@ -76,7 +76,7 @@ def write_labels(file: h5py.File, name: str, source: Source, labels: np.ndarray)
 
 
 class _OwnError(Exception):
-    """Carries an OSError of the network past those who would take it for one of the file that is written."""
+    """Carries an OSError of the network past code that would take it for an error of the file that is written."""
 
     def __init__(self, error: OSError):
         super().__init__()
@@ -214,8 +214,8 @@ def check_paths(heads: Sequence[int]) -> None:
 
 def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str,
                 begin: int) -> tuple[np.ndarray, float]:
-    """Rows that sum to one over the real keys; zeros at masked keys and in the rows of masked queries.
-    And how far a sum was from one.
+    """The attention with rows that sum to one over the real keys, and zeros at masked keys and in rows of masked queries; and
+    the largest distance of a given row's sum from one.
 
     Errors: BadDataError where a real row is not finite, negative, or does not sum to about one.
     """

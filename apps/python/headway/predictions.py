@@ -136,7 +136,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
 
 
 def _input_of(result: Any) -> str:
-    """The path of a result; of one in memory that of a file of it, which goes with the result."""
+    """The path of a result. A result in memory is written to a file, which is deleted with it."""
     if getattr(result, "_computation", None) is not None:
         return file_of(result)
     return text_of_path("result", getattr(result, "file", result))

@@ -34,7 +34,7 @@ def listener_of(progress: bool | Progress | None) -> Progress | None:
 
 
 class Bars:
-    """One bar of tqdm for each stage. What was done before the bar begins says nothing about the speed."""
+    """One bar of tqdm for each stage. Its speed does not count what was done before the bar began."""
 
     def __init__(self, make: Callable[..., Any], delay: float):
         self._make, self._delay = make, delay

@@ -17,11 +17,11 @@ from headway.fields import FIELDS, KINDS, Numbers, attributes, plain
 
 T = TypeVar("T")
 Group = h5py.Group | memory.Group
-#: Entries along an axis of `FIELDS`; of "path" in every layer.
+#: The number of entries along each axis of `FIELDS`; for "path" a list over the layers.
 Sizes = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-#: What files of older programs lack of the heads.
+#: Fields of heads that files of older programs lack.
 _LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_change", "accuracy_change")
                              for part in ("", "_sd", "_error")),
                     *(f"squared_error_change_without_theory{part}" for part in ("", "_error"))})
@@ -30,7 +30,7 @@ _LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_cha
 def read(kind: type[T], group: Group, sizes: Sizes = NOTHING, **given: Any) -> T:
     """An object of a class that `fields.record` knows, from its group; `given` has the attributes that are read elsewhere.
 
-    What has a default, may be None or is a collection may be missing.
+    A field may be missing in the file if it has a default, may be None, or is a collection.
     """
     values = {field.name: _value(kind, field, group, sizes)
               for field in dataclasses.fields(kind) if field.name not in given}
@@ -82,7 +82,7 @@ def array(group: Group, name: str, about: Mapping[str, str] = NOTHING, sizes: Si
 
 
 def layers(group: Group, place: str, about: Mapping[str, str], sizes: Sizes) -> tuple[np.ndarray, ...]:
-    """The arrays `place` has with <l> = 1, 2, ..., L; () if none is there."""
+    """The arrays at `place` with <l> = 1, 2, ..., L; () if none is there."""
     found = [array(group, place.replace("<l>", str(layer)), about, {**sizes, "path": size, "path_other": size})
              for layer, size in enumerate(sizes["path"], 1)]
     missing = [layer for layer, one in enumerate(found, 1) if one is None]
@@ -92,7 +92,8 @@ def layers(group: Group, place: str, about: Mapping[str, str], sizes: Sizes) -> 
 
 
 def listed(group: Group, record: str) -> dict[str, Any]:
-    """Everything that `FIELDS` has of a record, by name; only what lies in folders, or came later, may be missing."""
+    """Everything that `FIELDS` lists for a record, by name. Attributes, fields in groups of their own and those of _LATER may be
+    missing."""
     found = {}
     for name, about in FIELDS[record].items():
         folder, _, leaf = name.rpartition("/")

@@ -40,7 +40,7 @@ class Measures(Numbers):
 @record("point", "predictor")
 @dataclass(frozen=True, repr=False)
 class Predictor(Brief):
-    """The predictor on the test set, without the noise (eqs. 16 and 17); None without one."""
+    """The predictor on the test set, without the noise (eqs. 16 and 17); arrays are None without a test set."""
 
     mean: np.ndarray | None = None
     variance: np.ndarray | None = None
@@ -113,7 +113,7 @@ class Alignment(Fields):
 class Pruning(Fields):
     """Head scores, the accuracy without each head, and cumulative pruning (eqs. 53 to 55).
 
-    Curves begin with all heads; of real labels they are squared errors.
+    Curves begin with all heads. They are accuracies, or squared errors for real labels.
 
     Attributes
     ----------

@@ -15,10 +15,10 @@ from headway.signatures import keys_of
 
 def overlays_of(caller: str, verb: str, given: Mapping[str, Any],
                 settings: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
-    """By the dotted key of a study, the argument that gives it and its value as a study spells it.
+    """{dotted key of a study: (the argument that gives it, its value as a study spells it)}.
 
     `given` has bare keys of the sections that a verb reads, `settings` has dotted ones. UsageError for a value that a
-    study cannot hold, and for two values of one key. Whether a value is allowed the program says.
+    study cannot hold, and for two values of one key. The program says whether a value is allowed.
     """
     if settings is not None and not isinstance(settings, Mapping):
         raise UsageError(f"settings: is {settings!r}; allowed: a mapping such as "

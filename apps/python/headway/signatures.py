@@ -79,7 +79,7 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "head_names": ("sequence of sequence of str, optional", "Names of the heads for tables and figures, one list for each layer."),
 }
 
-#: How a computation runs, which changes no number of its result; a part has some of its numbers.
+#: How a computation runs. These arguments change no number; `shard` only chooses which points are computed.
 RUNNING: dict[str, tuple[str, str]] = {
     "settings": ("mapping of str to value, optional",
                  "Any other key of a study by its dotted name, for example {'task.noise': [1.0, 0.5, 0.1]}."),
@@ -104,7 +104,7 @@ _ANNOTATIONS = {"widths": "int | Sequence[int | Sequence[int]]", "heads": "Seque
                 "temperature": "float | Sequence[float]", "theory": "Sequence[str]", "layers": "Sequence[int]",
                 "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]",
                 "attention_prior": "Mapping[str, Any]"}
-#: Of settings whose table says less than Python can show.
+#: Meanings that Python shows in place of those in the program's tables.
 _MEANINGS = {
     "model.widths": "Each entry is one point of the sweep: one number for all N_l, or [N_1, ..., N_L, N_a].",
     "model.variances": "Prior variances of the weights: one number, or [s_0^2, s_1^2, ..., s_L^2, s_a^2].",
@@ -129,7 +129,7 @@ def keys_of(verb: str) -> dict[str, Key]:
 
 
 def annotation_of(key: Key) -> str:
-    """The annotation of an argument, but for None."""
+    """The annotation of an argument, without `| None`."""
     known = _is_list(key)
     return _ANNOTATIONS[key.name] if known else {"int": "int", "float": "float", "bool": "bool"}.get(_type_of(key).split()[0], "str")
 
@@ -154,7 +154,7 @@ def _type_of(key: Key) -> str:
 
 
 def _default_of(key: Key) -> str:
-    """In Python's words; a setting without a default is absent."""
+    """The default in Python's words; "optional" where the table has none."""
     text = key.about["default"]
     if not text:
         return "optional"
@@ -175,7 +175,7 @@ def _entry(name: str, kind: str, meaning: str) -> list[str]:
 
 
 def _group(word: str, verb: str, names: list[str]) -> list[str]:
-    """The descriptions of a group of arguments: those of it that the function has, in the order of its signature."""
+    """The descriptions of those arguments of a group that the function has, in the order of its signature."""
     keys = keys_of(verb)
     if word == "arrays":
         known = ARRAYS
@@ -187,7 +187,7 @@ def _group(word: str, verb: str, names: list[str]) -> list[str]:
 
 
 def with_older_names(**newer: str) -> Callable[[Function], Function]:
-    """For a function whose arguments were renamed: an argument by its older name is taken for the newer one."""
+    """Decorates a function whose arguments were renamed, so that it takes their older names, too."""
     def adapt(function: Function) -> Function:
         @functools.wraps(function)
         def renamed(*arguments: Any, **named: Any) -> Any:
@@ -197,8 +197,8 @@ def with_older_names(**newer: str) -> Callable[[Function], Function]:
 
 
 def explained(verb: str) -> Callable[[Function], Function]:
-    """For a function whose arguments are settings of `verb`: fills the groups of its docstring, and refuses an argument that
-    is not there with the nearest one that is.
+    """Decorates a function whose arguments are settings of `verb`: fills the groups of its docstring, and refuses an unknown
+    argument with the name of the nearest known one.
 
     A line "{arrays}", "{settings}" or "{running}" of the docstring stands for all arguments of that group.
     """

@@ -68,8 +68,8 @@ def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path
 
 
 def write_summaries(summaries: Sequence[dict[str, Any]], path: str | os.PathLike, overwrite: bool = False) -> Path:
-    """Writes {"results": [...]} of what summary() gives, or of other numbers beside the `made` of a result that they come
-    from, rounded likewise; whole or not at all. Errors: CannotWriteError, as write_summary().
+    """Writes {"results": [...]}, whole or not at all. An entry is what summary() gives, or holds other numbers, which are
+    rounded likewise, beside the `made` of the result that they come from. Errors: CannotWriteError, as write_summary().
     """
     text = json.dumps({"results": _rounded(list(summaries))}, indent=1, allow_nan=False)
     return write_text(_LIST.sub(lambda found: _one_line(found[0]), text) + "\n", path, overwrite)

@@ -27,9 +27,9 @@ def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
           layout: str = "text") -> str:
     """A result as text, Markdown or CSV.
 
-    Of the theory it has a row for each sweep point, then one for each Gaussian process. Of networks it has a row for each
-    variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads
-    (prune_network), as mean and standard error over seeds.
+    A result of the theory has a row for each sweep point, then one for each Gaussian process. A result of networks has a row
+    for each variant (train), with layer and decoder (latents), split and metric (evaluate), or score of heads (prune_network).
+    Its numbers are means and standard errors over seeds.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
@@ -56,7 +56,7 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
     """Several results of `headway prune` on trained networks of one shape: a row for each score of their heads.
 
     Columns are means and standard errors over the networks: of the rank correlation with the accuracy drops, of the
-    accuracy with half of the heads removed, and of that accuracy less the one of random orders.
+    accuracy with half of the heads removed, and of that accuracy minus the one of random orders.
     """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
@@ -157,7 +157,7 @@ def _least(point: Point) -> str:
 
 
 def _agreement(point: Point) -> str:
-    """Of the theory's score, over redrawn test examples."""
+    """How well the theory's score ranks the heads of the trained network, with its range over redrawn test examples."""
     score = point.network.get("score")
     if score is None or not math.isfinite(score.accuracy_drop.spearman):
         return "-"
@@ -169,7 +169,7 @@ def _best_overlap(point: Point) -> str:
     if point.alignment is None:
         return "-"
     overlaps = point.alignment.overlaps
-    if np.isnan(overlaps).all():  # labels that are all zero
+    if np.isnan(overlaps).all():  # the labels are all zero
         return "-"
     index = int(np.nanargmax(overlaps))
     return f"{overlaps[index]:.3f} (k={index + 1})"
@@ -247,7 +247,7 @@ def _predicted_rows(result: PredictResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _network_predicted_rows(result: NetworkPredictResult) -> tuple[list[str], list[list[str]]]:
-    """Of texts a row for each likely next token, else one for each example."""
+    """A row for each example; for texts one for each likely next token."""
     of_text = any(one.next is not None for group in result.groups for one in group.sets.values())
     rows = []
     for group in result.groups:
@@ -266,7 +266,7 @@ def _network_predicted_rows(result: NetworkPredictResult) -> tuple[list[str], li
 
 
 def _answer_cells(one: NetworkAnswers, at: int) -> list[str]:
-    """Mean, sd, right sign and class of an example; of classes the probability of the predicted ones."""
+    """Mean, sd, right sign and class of an example; for classes the mean is the probability of the predicted one."""
     mean, sd = np.atleast_1d(one.mean[at]), None if one.sd is None else np.atleast_1d(one.sd[at])
     answer = None if one.predicted_class is None else np.atleast_1d(one.predicted_class[at])
     if answer is not None and one.predicted_class.shape != one.mean.shape:

@@ -1,5 +1,5 @@
-"""What a trained network was trained with: the study's settings, and over them those of the sweep; and
-what it was evaluated on in their place."""
+"""What a network was trained with: the settings of the study, replaced by those of the sweep where it has some. And what
+task it was evaluated on instead."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _FOLDERS = re.compile(r"[^\s\"\[,]*/")
 
 
 def settings_of(result: TrainingResult, run: TrainedRun) -> dict[str, Value]:
-    """The settings of [task] and [train] by their keys ("train.layers"): numbers, or words as they are
-    written. Without seeds, arrays and what only says when to look."""
+    """The settings of [task] and [train] by their keys ("train.layers"): numbers, or words as they are written. Seeds, arrays
+    and settings of housekeeping are left out."""
     study = _written(str(result.provenance.get("study_toml", "")))
     found = {key: text for key, text in study.items() if text[0] not in "[{"} | _settings(run.settings)
     return {key: _value(text) for key, text in found.items()
@@ -36,15 +36,15 @@ def settings_of(result: TrainingResult, run: TrainedRun) -> dict[str, Value]:
 
 
 def task_changes(result: EvaluateResult, run: EvaluatedRun) -> str:
-    """What of the task that a network was evaluated on differs from the one it was trained on, as in
-    "sequence_length = 32"; "" where nothing does. Older files have the task of the first network alone: where
-    that one's setting was kept and this one's is another, either may hold ("held_out = 0.5 or 0.7")."""
+    """How the task that a network was evaluated on differs from the one it was trained on, as in "sequence_length = 32"; ""
+    where it does not. Older files have the evaluated task of the first network alone. Where it keeps a setting of that
+    network and this one was trained with another value, either may hold ("held_out = 0.5 or 0.7")."""
     own = _trained(result, run)
     first = {} if run.evaluated_on else _trained(result, result.runs[0])
     changes = []
     for key, text in _written(run.evaluated_on or result.evaluated_on).items():
         kept = _same(text, first.get(key))
-        if _same(text, own.get(key)) or kept and key == "task.seed":  # of which every network keeps its own
+        if _same(text, own.get(key)) or kept and key == "task.seed":  # every network keeps its own seed
             continue
         words = [text, own[key]] if kept and key in own else [text]
         changes.append(f"{key.removeprefix('task.')} = {' or '.join(map(_short, words))}")
@@ -72,7 +72,7 @@ def _settings(swept: Mapping[str, str]) -> dict[str, str]:
 
 
 def _written(text: str) -> dict[str, str]:
-    """The program's own form of a study, sections and one setting a line: values as they are written."""
+    """{key: value as it is written} of a study in the program's own form, which has sections and one setting a line."""
     section, found = "", {}
     for line in text.splitlines():
         if begun := _SECTION.fullmatch(line):
@@ -87,7 +87,7 @@ def _same(text: str, other: str | None) -> bool:
 
 
 def _short(text: str) -> str:
-    """Of paths the last part."""
+    """The last part of a path; anything else as it is."""
     return _FOLDERS.sub("", text).strip('"')
 
 

@@ -1,6 +1,7 @@
 #include "training/torch/device_stack.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "headway/error.hpp"
 #include "training/model/named_tensors.hpp"
@@ -133,14 +134,8 @@ void DeviceStack::launch(const std::vector<bool>& ready) {
 }
 
 std::vector<StepNumbers> DeviceStack::read(Index run) {
-  Place& mine = places_[static_cast<std::size_t>(run)];
-  const Tensor host =
-      history_.select(0, run).narrow(0, 0, mine.steps).to(at::kCPU).contiguous().clone();
-  const auto* numbers = host.data_ptr<double>();
-  std::vector<StepNumbers> steps;
-  for (Index i = 0; i < mine.steps; ++i) steps.push_back({numbers[2 * i], numbers[2 * i + 1]});
-  mine.steps = 0;
-  return steps;
+  Index& steps = places_[static_cast<std::size_t>(run)].steps;
+  return read_history(history_.select(0, run), std::exchange(steps, 0));
 }
 
 }  // namespace headway::training::detail

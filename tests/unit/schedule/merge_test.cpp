@@ -1,12 +1,11 @@
 // Parts of a study: joined in order, and refused where their points are not those of their shard.
-#include "headway/merge.hpp"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/schedule.hpp"
 #include "headway/shard.hpp"
 
 using namespace headway;  // NOLINT: a test

@@ -32,10 +32,10 @@ class FigureKind:
     draw: Callable[[Sequence[Result], PlotOptions], Figure]
     shows: str  # the caption: one sentence or more, without the last full stop
     made_from: type = Result  # the results that it shows
-    verb: str = "solve"  # that makes them; all verbs of the theory make what solve does
+    verb: str = "solve"  # the verb that makes these results; "solve" stands for all verbs of the theory
     together: bool = False  # further results add to it
-    needs: str = ""  # what a result of the right verb may still lack
-    package: str = ""  # a Python package that not everyone has, as it is imported
+    needs: str = ""  # what some results of that verb lack
+    package: str = ""  # an optional Python package that the figure needs, by the name of its import
 
 
 def _first(available: Callable[[Result], bool]) -> Callable[[Sequence[Result]], bool]:

@@ -64,7 +64,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 
 def about_test_set(result: Result, bands: bool) -> list[str]:
-    """What the bands are; in their place the range of the errors where curves are too many for bands."""
+    """What the bands are. Where there are too many curves for bands, the range of the errors in their place."""
     errors = [set_error(result, point) for point in result.points]
     errors = [error for error in errors if math.isfinite(error)]
     if not errors:
@@ -98,9 +98,10 @@ def _measure(result: Result) -> tuple[Measure, str]:
 
 
 def measure_error(point: Point) -> float:
-    """Monte Carlo standard error of a sampled point's accuracy, that of the posterior-mean predictor;
-    NaN where it is not known, as of the squared error. How far single draws scatter is another thing:
-    their mean accuracy is not the one drawn."""
+    """Monte Carlo standard error of a sampled point's accuracy; NaN where it is not known, as for the squared error.
+
+    The accuracy is that of the posterior-mean predictor. The scatter of single draws says nothing of it: their mean
+    accuracy is another number."""
     if not math.isfinite(point.accuracy):
         return math.nan
     return float(point.attributes.get("accuracy_mcse", math.nan))
@@ -132,7 +133,7 @@ def _gaussian_process(result: Result, temperature: float, measure: Measure) -> f
 
 def _temperatures(axes: Axes, result: Result, temperatures: Sequence[float],
                   measure: Measure) -> bool:
-    """One curve and one dashed line a temperature. Whether bands were drawn."""
+    """Draws one curve and one dashed line for each temperature; returns whether bands were drawn."""
     bands = len(temperatures) <= BANDS_UP_TO
     colours = style.ordered_colours(len(temperatures))
     for temperature, colour in zip(temperatures, colours):
@@ -151,8 +152,7 @@ def _temperatures(axes: Axes, result: Result, temperatures: Sequence[float],
 
 def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], options: PlotOptions,
              measure: Measure) -> bool:
-    """One colour a study; samples of the same study share its place but have their own mark. Whether bands
-    were drawn."""
+    """Draws each study in a colour of its own, and samples with marks of their own; returns whether bands were drawn."""
     sampled, bands = 0, False
     studies = list(dict.fromkeys(names))
     single = len(studies) == 1
@@ -170,7 +170,7 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
         if index > 0 and options.limits_only and result.kind != "sample":
             continue
         if result.kind == "sample":
-            own = style.INK if options.limits_only else colour  # one curve alone: none to tell apart
+            own = style.INK if options.limits_only else colour  # with limits only, there is one curve to belong to
             _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0]
                      if single else own, sampled, [measure_error(point) for point in points])
             sampled += 1
@@ -201,7 +201,7 @@ def _curve(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
 
 
 def _band(axes: Axes, result: Result, points: Sequence[Point], measure: Measure, colour) -> bool:
-    """The standard error over test examples about a curve; whether it is known."""
+    """Draws the standard error over test examples about a curve; returns whether it is known."""
     errors = np.array([set_error(result, point) for point in points])
     if not np.isfinite(errors).any():
         return False

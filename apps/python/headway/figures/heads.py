@@ -25,7 +25,7 @@ def available(result: Result) -> bool:
 
 
 def curves_available(result: Result) -> bool:
-    """Accuracy after the removal of heads, or the squared error where labels are no classes."""
+    """Whether the result has curves of heads removed: of accuracy, or of the squared error where labels are no classes."""
     return any(_has_curves(point) for point in result.points)
 
 
@@ -96,7 +96,7 @@ def losses(point: Point) -> Losses:
 
 
 def _errors_on_test(pruning: Pruning, name: str) -> np.ndarray | None:
-    """Errors over redrawn examples; None where the changes are those on another set."""
+    """Errors over redrawn test examples; None where the changes were measured on another set."""
     errors = pruning.values.get(name)
     if errors is None or any(used != "test" for used in pruning.values.get("set", ())):
         return None

@@ -19,10 +19,10 @@ from headway.training_results import mean_and_error
 METRIC_NAMES = {"f1": "F1", "balanced_accuracy": "balanced accuracy", "r2": "$R^2$"}
 TITLES = {"term": "terms of unseen pairs", "bits": "latent bits of unseen pairs",
           "rule": "rules of unseen rule sets", "answer": "the answer"}
-MOST_POINTS = 1500  # that a t-SNE is made of: its cost grows faster than their number
+MOST_POINTS = 1500  # of a t-SNE, whose cost grows faster than their number
 PERPLEXITY = 30.0
 CONSTANT = 1e-6  # of the largest weight: codes that vary by less are single-precision noise
-SHORT, LETTER_INCHES = 15, 0.075  # letters of evaluation's legend that need no more room; what one needs
+SHORT, LETTER_INCHES = 15, 0.075  # the evaluation's legend has room for SHORT letters; each further one needs this
 LOWEST_R2 = -0.3  # lower values are cut: they are as bad, and would squeeze the rest
 
 

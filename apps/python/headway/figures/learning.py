@@ -18,7 +18,7 @@ from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
 from headway.training_settings import settings_of
 
-LINES = 8  # of the table at the right: fewer leave room below
+LINES = 8  # of the table at the right; with fewer, the rest of its height stays empty
 NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: variants, and the rest
 DASHES = ("-", "--", ":", "-.")
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
@@ -64,7 +64,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         style.light_grid(axes)
     _costs(panels[-1], rows, looks, names / costs)
     seeds = sorted({run.seed for result in results for run in result.runs})
-    # Every seed is shown, so the study's own one is left out of the line.
+    # All seeds are shown, so the line does not name the seed of the study.
     style.head_line(figure, "Learning curves", replace(first, provenance={}), None, style.counted(len(seeds), "seed"),
                     *(["bands: ± 1 standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
                     *(["dashed: best possible score"] if ceiling else []),

@@ -24,8 +24,8 @@ CLEAR = 5.0  # errors by which a gap must stand out for a guide line to go throu
 class Gap:
     """Distances of two theories from the samples at the points of `widths`, NaN where undefined.
 
-    `noise` is what the Monte Carlo error alone would show for a theory that is exact; `error` the
-    standard errors of the distances.
+    `noise` is the distance that Monte Carlo error alone would give an exact theory. The errors are standard errors of the
+    distances.
     """
 
     name: str
@@ -166,7 +166,7 @@ def _panel(axes: Axes, gap: Gap, paths: int, discrete: bool, test) -> None:
     for values, errors, colour, marker, face, name in (
             (gap.saddle, gap.saddle_error, style.THEORY, "o", style.THEORY, accuracy.THEORY_NAME),
             (gap.corrected, gap.corrected_error, style.CORRECTED, "s", "white", accuracy.CORRECTED_NAME)):
-        if floor is not None:  # equal accuracies have no place on a logarithmic axis
+        if floor is not None:  # equal accuracies have distance 0, which a logarithmic axis cannot show
             equal = values == 0.0
             axes.plot(gap.widths[equal], np.full(equal.sum(), floor), linestyle="none", marker=7,
                       color=colour, clip_on=False)
@@ -179,7 +179,7 @@ def _panel(axes: Axes, gap: Gap, paths: int, discrete: bool, test) -> None:
     if floor is None and np.any(gap.noise > 0.0):
         axes.fill_between(gap.widths, gap.noise, 1e-30, color=style.FAINT, alpha=0.6, linewidth=0,
                           zorder=0, label="Monte Carlo error")
-    if floor is None:  # accuracies jump: no law holds for them width by width
+    if floor is None:  # accuracies change in jumps, so they follow no law from width to width
         _guides(axes, gap, paths)
     lows = [values[np.isfinite(values) & (values > 0.0)] for values in
             (gap.saddle, gap.corrected, gap.noise if floor is None else np.array([floor]))]
@@ -189,7 +189,7 @@ def _panel(axes: Axes, gap: Gap, paths: int, discrete: bool, test) -> None:
 
 
 def _guides(axes: Axes, gap: Gap, paths: int) -> None:
-    """Slopes -1 and -2 through a certain point of each theory."""
+    """Lines of slope -1 and -2, each through the point of its theory that anchor() chooses."""
     for values, errors, power, dashes, name in (
             (gap.saddle, gap.saddle_error, 1, (0, (4, 2)), "slope of 1/$N$"),
             (gap.corrected, gap.corrected_error, 2, (0, (1, 1.5)), "slope of 1/$N^2$")):
@@ -202,8 +202,8 @@ def _guides(axes: Axes, gap: Gap, paths: int) -> None:
 def anchor(widths: np.ndarray, values: np.ndarray, errors: np.ndarray, paths: int) -> int | None:
     """The index of the widest point whose gap is CLEAR times its error; None without such a point.
 
-    The laws 1/N and 1/N^2 hold at large N, so it is the widest, and never one with p/N >= 1. `errors` must
-    hold the Monte Carlo floor, too: a distance near it is mostly noise, however small its own spread.
+    The laws 1/N and 1/N^2 hold at large N. So the widest such point is taken, and never one with p/N >= 1. `errors` must
+    include the Monte Carlo floor: a distance near the floor is mostly noise, however small its own error.
     """
     clear = np.isfinite(values) & np.isfinite(errors) & (values > CLEAR * errors) & (widths > paths)
     return int(np.flatnonzero(clear)[-1]) if clear.any() else None

@@ -204,8 +204,8 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]], options: Pl
 def agreement(a: np.ndarray, b: np.ndarray) -> float:
     """Cosine between the entries of a - I and b - I; NaN where one of them is the identity.
 
-    Both matrices have a mean diagonal of 1, so that the identity is a network that uses all paths alike,
-    as the Gaussian process does: what two matrices share beyond it is what they agree on.
+    Both matrices have a mean diagonal of 1. The identity then stands for a network that uses all paths alike, as the
+    Gaussian process does. Two networks agree in what they share beyond it.
     """
     a, b = a - np.eye(len(a)), b - np.eye(len(b))
     norms = math.sqrt(np.sum(a * a) * np.sum(b * b))
@@ -237,7 +237,7 @@ class _Line:
 
 
 def sets_available(results: Sequence[Result]) -> bool:
-    """Where there is more than the test set to show: further sets, or a trained network."""
+    """Whether there is more to show than the test set: further sets, or a trained network."""
     result = results[0]
     known = any(math.isfinite(point.accuracy) for point in result.points)
     return known and (bool(result.set_names) or result.network is not None)
@@ -275,7 +275,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 
 def _lines(result: Result, options: PlotOptions) -> list[_Line]:
-    """One line a rule of choosing temperatures; one at the shown temperature without rules."""
+    """One line for each rule of choosing temperatures; without rules one at the shown temperature."""
     lines = []
     for rule, (label, colour, dashes, marker) in RULES.items():
         chosen = [choice for choice in result.choices if choice.by == rule]

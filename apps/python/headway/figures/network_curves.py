@@ -19,7 +19,7 @@ from headway.results import Point, Result
 from headway.training_results import mean_and_error
 
 
-SIDE_STEP = 0.06  # between the error bars of two orders
+SIDE_STEP = 0.06  # by which the error bars of two orders are moved apart
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _random(axes: Axes, result: Result) -> None:
 
 
 def _line(axes: Axes, name: str, mean: np.ndarray, error: np.ndarray, shift: float) -> None:
-    """The first point is the same in every order: its error bar is drawn once."""
+    """One curve with its error bars. The first point is the same in every order, so its bar is drawn once."""
     look = LOOKS[name]
     if name != "score":
         error = np.concatenate([[math.nan], error[1:]])
@@ -166,7 +166,7 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     _finish(left)
     _legend(left, results[0])
     _correlations(right, results, points)
-    # Every seed is shown, so that of the first is left out of the line.
+    # All seeds are shown, so the line does not name that of the first result.
     style.head_line(figure, f"Heads removed from {style.counted(len(results), 'trained network')}",
                     replace(results[0], provenance={}), points[0].temperature, f"theory at {point_label(points[0])}",
                     "mean, and bars of ± 1 standard error, over networks", "hollow marks at the right: one network each")

@@ -132,7 +132,7 @@ def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
     axes.set_xlabel("heads removed")
     metric = runs[0].metric
     axes.set_ylabel(METRIC_NAMES.get(metric, metric))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # there may be 0 alone
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # one tick, 0, where no head was removed
     if metric == "r2":
         whole = max(run.network.accuracy_on(run.network.measured_on)[0] for run in runs)
         axes.set_ylim(max(LOWEST_R2, axes.get_ylim()[0]), min(1.0, whole + 0.15))

@@ -46,7 +46,7 @@ def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
     their difference with error bars; at most MOST_PANELS widths unless the user names them."""
     sample = next(result for result in results if any(point.samples for point in result.points))
     temperature = main_temperature(sample, options)
-    every: dict[tuple[int, ...], tuple[Point, Point]] = {}  # of several samplers at one width, the first
+    every: dict[tuple[int, ...], tuple[Point, Point]] = {}  # the first sampler at each width
     for sampled, theory in _pairs(results):
         if sampled.temperature == temperature:
             every.setdefault(sampled.widths, (sampled, theory))

@@ -19,7 +19,7 @@ from headway.training_settings import Value, settings_of
 
 AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per layer",
               "task.held_out": "share of the tasks held out", "train.width_multiplier": "width multiplier"}
-LOGARITHMIC_FROM = 4.0  # largest value over smallest
+LOGARITHMIC_FROM = 4.0  # the axis is logarithmic if its largest value is at least this many times the smallest
 NOT_SHOWN = ("train", "validation")  # splits
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 3.1, 2.7, 1.5  # inches
 
@@ -58,8 +58,8 @@ class Axis:
 
 
 def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
-    """The numbers that change over the runs. The lines of each are runs that differ in nothing but this number,
-    and in what follows from it; a line has at least two values."""
+    """The numbers that change over the runs, each with its lines. The runs of a line differ only in this number and in
+    settings that follow from it. A line has at least two values."""
     scored = [Scored(run, settings_of(result, run)) for result in results for run in result.finished.runs if run.final]
     keys = list(dict.fromkeys(key for one in scored for key in one.settings))
     changing = [key for key in keys if len({one.settings.get(key) for one in scored}) > 1]

@@ -100,7 +100,7 @@ def chosen_points(result: Result, options: PlotOptions, most: int = 3) -> list[P
 
 
 def spread(points: Sequence[Point], result: Result, options: PlotOptions, most: int) -> list[Point]:
-    """Of `points` by rising width those that the user chose, else `most` evenly spaced in log width."""
+    """Those of `points`, by rising width, that the user chose; else `most` of them, evenly spaced in log width."""
     if options.widths is not None:
         by_width = {width_value(point, points): point for point in points}
         missing = [width for width in options.widths if width not in by_width]
@@ -122,7 +122,7 @@ def share_shown(points: Sequence, every: Sequence) -> list[str]:
 
 
 def width_axis(axes: Axes, points: Sequence[Point], room: float = 0.085) -> None:
-    """Logarithmic axis with a tick at every width that leaves room for its label, a share of the axis."""
+    """A logarithmic axis with ticks at widths. Each label needs the share `room` of the axis; a width without room has none."""
     values = sorted({width_value(point, points) for point in points})
     axes.set_xscale("log")
     axes.set_xlabel(width_label(points))

@@ -16,8 +16,8 @@ from headway.errors import UsageError
 from headway.network_batches import part_of
 from headway.network_removal import Network, at_projections, replacement_of
 
-EXAMPLES = 4  # that the checks look at
-LARGEST_GAP = {torch.float64: 1e-9, torch.float32: 1e-4}  # relative; of lower precisions LOOSEST
+EXAMPLES = 4  # the number that the checks look at
+LARGEST_GAP = {torch.float64: 1e-9, torch.float32: 1e-4}  # relative; LOOSEST for lower precisions
 LOOSEST = 0.05
 
 Tensor = torch.Tensor
@@ -98,8 +98,8 @@ def _check_all(network: Network, batch: Any, layer: int, limit: float, whole: Te
 
 @contextmanager
 def _attention_gone(network: Network, layer: int) -> Iterator[None]:
-    """In this block the projection of a layer gives its bias alone, whatever enters it. A shared projection does so at its first
-    call only."""
+    """In this block the projection of a layer gives its bias alone, whatever enters it. If several layers share the projection,
+    only its first call does so."""
     block, calls = network.stack.blocks[layer - 1], []
 
     def hook(module: Any, arguments: tuple, output: Tensor) -> Tensor | None:

@@ -69,7 +69,7 @@ class Cache:
 
 
 def fingerprint(model: Any, encoded: Mapping[str, Any], y: np.ndarray, options: Any, rows: Any) -> str:
-    """Of all that the removals depend on: weights, examples, labels, options, version."""
+    """A hash of all that the removals depend on: weights, examples, labels, options, version."""
     digest = hashlib.sha256()
     for name, parameter in model.state_dict().items():
         array = as_numpy(name, parameter)

@@ -14,9 +14,12 @@ SPLITS = 200
 
 @dataclass(frozen=True)
 class Ceiling:
-    """halves: rank correlation r of the orders on two halves of the examples, mean over random halves. deviation: over halves.
-    whole: the rank correlation sqrt(2 r / (1 + r)) that this implies between the order on all examples and the true one. No
-    other order can be expected to agree better with it. 0 if the halves do not agree. One head has no order: all are NaN."""
+    """How far the order on all examples can be trusted. With one head there is no order: all are NaN.
+
+    halves: rank correlation r of the orders on two halves of the examples, mean over random halves. deviation: of r over
+    these halves. whole: the rank correlation sqrt(2 r / (1 + r)) that r implies between the order on all examples and the
+    true order; 0 if the halves do not agree. No order can be expected to agree better than this with the order on all
+    examples."""
 
     halves: float
     deviation: float

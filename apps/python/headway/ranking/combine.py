@@ -25,7 +25,7 @@ from headway.ranking.removal import Change
 SLOPE_SPREAD = 0.5  # B
 SPREADS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5)  # of tau
 USUAL_SPREAD, SPREAD_OF_SPREADS = 0.8, 0.7  # log tau ~ normal(log 0.8, 0.7^2), on the grid
-SMALLEST_SHIFT = 0.05  # of D_h, in units of s
+SMALLEST_SHIFT = 0.05  # smaller D_h are taken to be this, in units of s
 OWN_SHARE = 0.5  # G
 DRAWS = 4000
 

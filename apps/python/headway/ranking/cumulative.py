@@ -26,7 +26,7 @@ class RemovalCurve:
     squared_error, accuracy : ndarray of shape (K + 1,)
         Means over the examples, with the readout fitted again; accuracy is NaN where labels are no classes.
     rise, rise_error : ndarray of shape (K + 1,)
-        Of the squared error over that of the whole network, with the standard error of the paired difference.
+        Squared error minus that of the whole network, with the standard error of the paired difference.
     rise_fixed, rise_fixed_error : ndarray of shape (K + 1,)
         The same with the readout of the whole network.
     """
@@ -49,9 +49,9 @@ class RemovalCurves:
     names : tuple of str
         The names of the heads, row by row.
     curves : mapping of str to RemovalCurve
-        By order: columns of the ranking, "greedy".
+        The curve of each order: a column of the ranking, or "greedy".
     random : tuple of RemovalCurve
-        Of random orders.
+        The curves of random orders.
     measured_on : str
         "test", or "left out": on the labelled examples themselves, each left out in turn. Orders that were chosen on these
         look better there than they are.
@@ -68,7 +68,7 @@ class RemovalCurves:
         Returns
         -------
         mean, deviation : ndarray of shape (K + 1,)
-            Of the rise over the orders; NaN without random orders.
+            Mean and standard deviation of the rise over the random orders; NaN without any.
         """
         if not self.random:
             count = len(next(iter(self.curves.values())).rise) if self.curves else 0
@@ -99,7 +99,8 @@ class RemovalCurves:
 
 @dataclass
 class Curves:
-    """Makes curves. embed: gives embeddings without heads; y, test_y: labels [P, C]; each set of heads is computed once."""
+    """Makes curves. embed: gives the embeddings without some heads. y, test_y: labels [P, C]. Each set of removed heads is
+    computed once."""
 
     embed: Embed
     y: np.ndarray
@@ -109,7 +110,7 @@ class Curves:
     _whole: Readout | None = None
 
     def curve(self, order: Sequence[int], most: int) -> RemovalCurve:
-        """Of the first `most` heads of an order."""
+        """The curve of an order, up to its first `most` heads."""
         steps = [self.errors(tuple(order[:k])) for k in range(most + 1)]
         before = steps[0][0]
         rises = mean_and_error(np.array([refitted - before for refitted, _, _ in steps]))
@@ -127,8 +128,8 @@ class Curves:
         return order
 
     def errors(self, removed: Removed) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every example, [P] each: squared error with the readout fitted again and with that of the whole network, and 1
-        where the class is right after it was fitted again."""
+        """Three numbers of every example, [P] each: the squared error with the readout fitted again; that with the readout of
+        the whole network; and 1 where the readout fitted again has the right class, else 0."""
         key = frozenset(removed)
         if key not in self._known:
             self._known[key] = self._measured(removed)
@@ -153,7 +154,7 @@ def random_orders(heads: int, count: int, seed: int) -> list[list[int]]:
 
 
 def checked_most(most: int | None, heads: int) -> int:
-    """How many heads go: `most`, default all."""
+    """How many heads are removed: `most`, or all of them."""
     if most is None:
         return heads
     if isinstance(most, bool) or not isinstance(most, (int, np.integer)) or not 1 <= most <= heads:

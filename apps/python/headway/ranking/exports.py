@@ -19,12 +19,13 @@ import numpy as np
 from headway.errors import CannotWriteError, UnavailableError, UnreadableFileError, UsageError
 from headway.files import write_text
 
-SINK_SIZE, RECENT_SIZE = 128, 256  # tokens that DuoAttention's streaming heads keep, where nothing else is said
+SINK_SIZE, RECENT_SIZE = 128, 256  # defaults: first and recent tokens that DuoAttention's streaming heads keep
 SCORES_FILE, CONFIG_FILE = "full_attention_heads.tsv", "config.json"
 
 
 def heads_by_layer(heads: Sequence[tuple[int, int]], queries: int = 1) -> dict[int, list[int]]:
-    """{layer: [heads]}, both counted from 0, from pairs counted from 1; `queries` that share a key and a value each."""
+    """{layer: [heads]}, counted from 0, from pairs counted from 1. Each given head stands for `queries` heads of the model, which
+    share a key and a value."""
     found: dict[int, list[int]] = {}
     for layer, head in heads:
         found.setdefault(layer - 1, []).extend(range((head - 1) * queries, head * queries))
@@ -37,8 +38,8 @@ def write_json(value: Any, path: str | os.PathLike | None) -> None:
 
 
 def scores_of_layers(layers: Sequence[int], heads: Sequence[int], costs: np.ndarray, counts: Sequence[int]) -> np.ndarray:
-    """[layers, heads] from 0, the cheapest head, to 1: its place among the ranked ones. Heads that were not ranked have 1, so
-    they are kept. counts: heads of every layer of the model."""
+    """[layers, heads]: the place of each ranked head, from 0 for the cheapest to 1. Heads that were not ranked have 1, so they
+    are kept. counts: heads of every layer of the model."""
     if len(set(counts)) != 1:
         raise UsageError(f"model: has layers of {sorted(set(counts))} heads; allowed for DuoAttention: as many in each")
     scores = np.ones((len(counts), counts[0]))

@@ -5,8 +5,8 @@ K = sum_ab U_ab xi_a . xi_b / (N_0 p), with temperature T. To cut a head, its ro
 is no theory in it: K is the kernel of the sum of the parts, and the predictor a ridge regression on it. Both cuts stand
 side by side at the same T, so their difference is what U adds.
 
-T is that of the readout: at U = 1 the predictor is the readout itself, but for the scales of its features, if
-T = penalty V / (N_0 p), with V the mean square of the sum of the parts.
+T matches the readout: with T = penalty V / (N_0 p) and U = 1 the predictor is the readout itself, apart from the scales of
+its features. V is the mean square of the sum of the parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from headway.ranking.readouts import left_out_errors
 
-WIDTH = 10  # of the theory's network, where no other is asked for
+WIDTH = 10  # default width N of the theory's network
 
 
 def scaled_parts(parts: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ def solved_order_parameters(solve: Callable, parts: np.ndarray, y: np.ndarray, t
                             width: int = WIDTH) -> np.ndarray:
     """U of the theory at this temperature and width, [C p, C p]; solve: headway.solve."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # with p parts at N = 10 the theory is at its end: said in the documents
+        warnings.simplefilter("ignore")  # p parts at N = 10 are at the end of the theory's range, as the documents say
         found = solve(features=parts, labels=y[:, 0] if y.shape[1] == 1 else y, heads=[parts.shape[1]], widths=[width],
                       temperature=temperature, threads=1)
     return np.asarray(found.points[0].order_parameters[0])

@@ -20,7 +20,7 @@ def label_faults(y: np.ndarray, absent: bool = False) -> list[str]:
             faults.append(f"labels: class {row} has {of_class[row]} of {count} examples; allowed: at least 2 of each class")
     elif np.isin(y, (-1.0, 1.0)).all() and min((y < 0).sum(), (y > 0).sum()) == 1:
         faults.append(f"labels: one class has 1 of {count} examples; allowed: at least 2 of each class")
-    if np.ptp(y, axis=0).max() == 0.0:  # the point, where one class alone is there
+    if np.ptp(y, axis=0).max() == 0.0:  # if there is one class alone, that is the fault to name
         return [f"labels: are {y[0].tolist()} for all {count} examples; allowed: at least two different labels"]
     if not faults and count < FEWEST:
         faults.append(f"labels: {count} examples; allowed: at least {FEWEST}")

@@ -15,7 +15,7 @@ READOUTS = ("fixed", "refitted")
 
 
 def removal_name(mode: str, readout: str) -> str:
-    """Of the column: "removal_mean_refitted"."""
+    """The name of the column, such as "removal_mean_refitted"."""
     return f"removal_{mode}_{readout}"
 
 
@@ -32,7 +32,7 @@ class Measured:
     layers, heads : tuple of int
         The layer and the number of each head, counted from 1.
     changes : mapping of str to Change
-        Of each removal (REMOVALS) and each cut (CUTS), rows of heads.
+        What each removal (REMOVALS) and each cut (CUTS) changes, a row for each head.
     slopes : ndarray of shape (H, P), optional
         |d loss / d m_h| of every example.
     scores, score_errors : mapping of str to ndarray

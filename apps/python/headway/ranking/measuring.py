@@ -78,8 +78,8 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
 
 
 def _cost(network: Network, kept: Sequence[int]) -> float:
-    """The cost of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network, one for each
-    layer where its heads begin, which both modes share, and for each head the layers from its own up."""
+    """The cost of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network; one up to
+    each layer with ranked heads, which the modes share; and for each head the layers from its own up."""
     blocks = len(network.stack.blocks)
     return 1.0 + len(kept) / len(MODES) + sum(network.heads[layer - 1] * (blocks - layer + 1) / blocks for layer in kept)
 
@@ -169,7 +169,7 @@ class _Scores:
         self.passes["attention_entropy"] = 1.0
 
     def _of_units(self, queries: np.ndarray) -> np.ndarray:
-        """[heads, ..]: means over the queries that share a key and a value, of rows for each query head."""
+        """[heads, ..]: rows of query heads, averaged over the queries that share a key and a value."""
         found, begin = [], 0
         for layer in self.kept:
             count, heads = self.network.stack.blocks[layer - 1].heads, self.network.heads[layer - 1]

@@ -20,7 +20,7 @@ from headway.ranking.solver import theory_solver
 
 def measure_parts(path: str | os.PathLike, penalty: float | None, theory: bool | None, seed: int
                   ) -> tuple[Measured, list[str]]:
-    """From the training examples of a data set of contributions; and the names of the parts that are ranked."""
+    """What is measured on the training examples of a data set of contributions, and the names of the ranked parts."""
     parts, y, names = _read(Path(path))
     whole = Whole(parts.sum(1), y, penalty, seed)
     changes = [whole.without(parts.sum(1) - parts[:, part]) for part in range(parts.shape[1])]

@@ -24,11 +24,11 @@ MOST_PAIRS = 30_000  # pairs of examples for each head; if there are more, some 
 
 @dataclass(frozen=True)
 class Change:
-    """Of one head, or rows of heads.
+    """What the removal of one head changes, or of several, in rows.
 
-    rises: [.., P], of every example. pairs: [.., pairs], c_ik / P. shift: [..], how far the left-out answers move, as a mean
-    square. belief, belief_error: [..], the mean rise if labels were what the readout expects (Whole), and its standard error
-    over examples.
+    rises: [.., P], the rise of every example. pairs: [.., pairs], c_ik / P. shift: [..], the mean square change of the
+    left-out answers. belief, belief_error: [..], the mean rise if labels were what the readout expects (Whole), and its
+    standard error over examples.
     """
 
     rises: np.ndarray
@@ -43,9 +43,9 @@ class Change:
 
     @property
     def covariance(self) -> np.ndarray:
-        """[H, H]: of the mean rises of H heads.
+        """[H, H]: the covariance V of the mean rises of H heads.
 
-        Few examples tell little about the correlations in the first part of V. So these are multiplied by P / (P + H).
+        Few examples tell little about the correlations in the first part of V. So they are multiplied by P / (P + H).
         """
         heads, count = self.rises.shape
         found = np.cov(self.rises, ddof=1).reshape(heads, heads) / count
@@ -91,9 +91,9 @@ class Whole:
         return np.square(self.readout.missed).mean(1)
 
     def without(self, removed: np.ndarray) -> dict[str, Change]:
-        """Under both readouts, from the embeddings [P, N] of the same examples without a head.
+        """The changes under both readouts, from the embeddings [P, N] of the same examples without a head.
 
-        "fixed": the readout stays. "refitted": it is fitted to what is left, with the same penalty.
+        "fixed": the readout stays as it is. "refitted": it is fitted to what is left, with the same penalty.
         """
         again = fit_readout(removed, self.y, self.readout.penalty)
         first, second = self._twice

@@ -9,7 +9,8 @@ from headway.ranking.measured import CUTS
 
 
 def theory_solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
-    """headway.solve; None where it is not wanted, or is not there and was not asked for. `left_out` gets why."""
+    """headway.solve, or None where it is not wanted. It is also None where it is missing and `wanted` is None; `left_out` then
+    gets the reason."""
     if wanted is False:
         return None
     from headway import native

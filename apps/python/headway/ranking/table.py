@@ -20,7 +20,7 @@ from headway.ranking.exports import (RECENT_SIZE, SINK_SIZE, heads_by_layer, sco
 from headway.ranking.measured import CUTS, FROZEN, MODES, READOUTS, Measured, removal_name
 from headway.ranking.removal import mean_and_error
 
-SHARE = 0.9  # that intervals hold, and that tells heads apart
+SHARE = 0.9  # the probability that intervals hold, and that is needed to tell heads apart
 FEWEST_DECIMALS, MOST_DECIMALS = 4, 9  # of costs in the table that is shown
 ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error", "among_cheapest")
 
@@ -262,8 +262,8 @@ class HeadRanking(HeadTable):
 
 def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed: int,
                names: Sequence[str] | None = None) -> HeadRanking:
-    """The table of what was measured. mode, readout: of the removal that the combined estimate is of; k: of
-    `among_cheapest`; default: a quarter of the heads, at least one."""
+    """The table of what was measured. mode, readout: which removal the combined estimate is of. k: that of `among_cheapest`;
+    default: a quarter of the heads, at least one."""
     count, target = len(measured.layers), removal_name(mode, readout)
     check_choice(mode if mode != FROZEN else MODES[0], readout, k, count)
     k = max(1, count // 4) if k is None else k
@@ -313,7 +313,7 @@ def check_choice(mode: str, readout: str, k: int | None, count: int) -> None:
 
 
 def _decimals(errors: np.ndarray) -> int:
-    """So many that the median error has two digits; at least 4, at most 9."""
+    """The number of decimals that gives the median error two digits; at least 4, at most 9."""
     middle = float(np.median(errors))
     return min(max(FEWEST_DECIMALS, 1 + math.ceil(-math.log10(middle))), MOST_DECIMALS) if middle > 0.0 else FEWEST_DECIMALS
 

@@ -14,7 +14,7 @@ from headway.results import Corrected, Point, Result
 
 AGREE = 2.0  # standard errors within which theory and samples are said to agree
 MOST_ENTRIES = 21  # of U_1 that are listed: all of them for six paths
-MOST_DOTS = 150  # predictions that are drawn
+MOST_DOTS = 150  # predictions that are drawn at most
 
 
 def beside(result: Result, place: Place) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def _readout(measured: Point | Corrected | None) -> float:
 
 
 def _readout_spread(sampled: Point | None, name: str) -> float:
-    """Known of the one entry of a single output; not of a trace, whose entries depend on each other."""
+    """The spread of U_a for a single output, else NaN: a trace sums entries that depend on each other."""
     value = None if sampled is None else getattr(sampled.samples, name)
     return float(value) if value is not None and np.ndim(value) == 0 else math.nan
 

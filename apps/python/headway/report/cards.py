@@ -53,8 +53,8 @@ def cards_of(results: Sequence[Result], names: Sequence[str], labelled: bool = F
 
 
 def _identity(result: Result) -> tuple:
-    """What two results must share for their theory to be the same: data, paths, prior and the fixed settings
-    of [model]. A file without the hash of its data shares a card with none."""
+    """What two results must share for their theory to be the same: data, paths, prior and the fixed settings of [model]. A file
+    without a hash of its data has a card of its own."""
     data = result.provenance.get("data_hash") or str(result.file)
     model = re.search(r"^\[model\]\n(.*?)(?=^\[|\Z)", str(result.provenance.get("study_toml", "")), re.DOTALL | re.MULTILINE)
     fixed = tuple(line for line in (model[1] if model else "").splitlines()

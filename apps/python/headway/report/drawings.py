@@ -14,8 +14,8 @@ from headway.figures import rendered
 from headway.figures.style import ON_LIGHT
 from headway.report.pieces import details, element, escaped, table
 
-ROWS = 100  # of a table of a figure's numbers; longer ones say how many there are
-MATRIX_UP_TO = 12  # rows of an image whose numbers are told
+ROWS = 100  # of the table of a figure's numbers; longer ones are cut, and say how long they are
+MATRIX_UP_TO = 12  # rows of an image whose numbers are in a table
 Table = tuple[str, list[str], list[list[str]]]
 
 # Colours of headway.figures.style, and the page's own names for them, which change with its theme.
@@ -59,12 +59,12 @@ def themed_svg(figure: Figure, prefix: str, label: str) -> str:
 
 
 def _rounded(path: re.Match) -> str:
-    """A hundredth of a point is enough of a path's coordinates."""
+    """A path with its coordinates cut to hundredths of a point."""
     return re.sub(r"(\d\.\d\d)\d+", r"\1", path[0])
 
 
 def _themed(match: re.Match) -> str:
-    """The page's own colour; another one as it is, but lighter in a dark page where it is dark."""
+    """The page's own name for a colour. A colour without a name stays, but a dark one becomes lighter in a dark page."""
     use, colour = match[1] or "", match[2].lower()
     if colour in THEME:
         return f"{use}var(--{THEME[colour]})"

@@ -51,8 +51,8 @@ def explored(card: Card) -> dict[str, Any]:
 
 
 def source_names(cards: Sequence[Card]) -> dict[str, str]:
-    """Every source of numbers that some point has, by what the page calls it. "beside" comes first where there
-    are samples: it shows them beside the theory."""
+    """{source of numbers: what the page calls it}, for every source that some point has. "beside" comes first where there are
+    samples: it shows them beside the theory."""
     most = max((len(place.samples) for card in cards for place in card.places), default=0)
     names = {"beside": "theory beside samples"} if most else {}
     if any(place.theory is not None for card in cards for place in card.places):

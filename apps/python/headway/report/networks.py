@@ -144,8 +144,8 @@ def _estimates(found: Any) -> dict[str, Any]:
 
 
 def removal_panels(found: Sequence[Mapping[str, Any]]) -> str:
-    """Controls of removal and the places that the script fills; without those of orders where heads were
-    only removed alone."""
+    """Controls of removal and the places that the script fills. Those of orders are left out if heads were only removed one
+    at a time."""
     runs = [run for result in found for run in result["runs"]]
     orders = dict.fromkeys(order for run in runs for order in run["orders"])
     metrics = " or ".join(dict.fromkeys(run["metric"] for run in runs))
@@ -184,7 +184,7 @@ def evaluated(result: EvaluateResult, name: str) -> dict[str, Any]:
 def evaluation_panels(found: Sequence[Mapping[str, Any]]) -> str:
     """The choice of a metric and the place of its bars."""
     known = dict.fromkeys(value["metric"] for result in found for value in result["values"])
-    ordered = sorted(known, key=lambda metric: metric == "loss")  # which every task has
+    ordered = sorted(known, key=lambda metric: metric == "loss")  # the loss, which every task has, comes last
     return "".join((
         element("form", choice("evaluated-metric", "Metric", {metric: metric_name(metric) for metric in ordered}),
                 id="evaluator", class_="controls", aria_label="Which metric is shown"),

@@ -172,8 +172,8 @@ def _place(point: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def _start(cards: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
-    """Where the sliders stand first: a point that as many cards as possible have, and there as many as possible
-    with theory and samples, so that no card is empty."""
+    """Where the sliders stand at first: at a point that as many cards as possible have, so that no card is empty. Of equals, the
+    one where most cards have theory and samples."""
     def worth(place: tuple[str, float]) -> tuple[int, int]:
         here = [point for card in cards for point in card["points"] if _place(point) == place]
         return len(here), sum({"saddle_point", "samples"} <= set(point["sources"]) for point in here)
@@ -209,7 +209,7 @@ def _together(results: Sequence[AnyResult], names: Sequence[str]) -> str:
             continue
         shown, labels = [result for result, _ in chosen], tuple(name for _, name in chosen)
         kinds = [(result.study, result.kind == "sample") for result in shown]
-        own_names = len(set(kinds)) < len(kinds)  # else studies tell them apart, and samples join theirs
+        own_names = len(set(kinds)) < len(kinds)  # else the names of the studies do, and samples go with their study
         options = figures.PlotOptions(labels=labels if own_names else None)
         try:
             drawn = figures.draw_all(shown, options, together=True)
@@ -221,7 +221,7 @@ def _together(results: Sequence[AnyResult], names: Sequence[str]) -> str:
 
 
 def _different(chosen: list[tuple[AnyResult, str]]) -> list[tuple[AnyResult, str]]:
-    """Without further results of the same study and data, which would draw the same theory again."""
+    """The results without those whose study and data an earlier one has, which would draw the same theory again."""
     kept: dict[tuple, tuple[AnyResult, str]] = {}
     for result, name in chosen:
         data = result.provenance.get("data_hash", name)

@@ -13,13 +13,13 @@ from headway import hdf5
 from headway.display import Brief
 from headway.result_reader import KINDS, provenance_of, read_result
 
-MEMBERS = 400  # that are listed
+MEMBERS = 400  # the most that are listed
 
 
 @dataclass(frozen=True, repr=False)
 class OtherResult(Brief):
-    """A result of a verb that the pages know nothing of: its provenance, and (name, what) of its
-    members; `left_out` of them are not listed."""
+    """A result of a verb that the pages do not know: its provenance, and (name, what it is) of its members, `left_out` of
+    which are not listed."""
 
     file: Path
     kind: str

@@ -59,6 +59,14 @@ HEADWAY_DEVICE void put_bits(const ArrayOfRuns<T>& array, std::int64_t i, T valu
   put_bits(array.mine(), i, value);
 }
 
+/// Of a block of this kernel.
+template <typename Kernel>
+constexpr int most_threads_of() {
+  constexpr int kThreads = 256;
+  if constexpr (requires { Kernel::kMostThreads; }) return Kernel::kMostThreads;
+  return kThreads;
+}
+
 HEADWAY_BOTH constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
 
 /// Work items 0 .. count - 1 over the threads of a block; a barrier after.
