@@ -14,8 +14,9 @@ struct OfRuns {
   T* data = nullptr;
   Index step = 0;
 
-  operator OfRuns<const T>() const  // NOLINT: as T* converts
-      requires(!std::is_const_v<T>) {
+  template <typename U>
+  requires(std::is_same_v<U, const T> && !std::is_same_v<U, T>) operator OfRuns<U>()
+      const {  // NOLINT: as T* converts
     return {data, step};
   }
   friend OfRuns operator+(OfRuns p, Index n) { return {p.data + n, p.step}; }
