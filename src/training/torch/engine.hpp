@@ -17,6 +17,7 @@
 #include "training/torch/cuda_stream.hpp"
 #include "training/torch/device_stack.hpp"
 #include "training/torch/device_step.hpp"
+#include "training/torch/matrix_product.hpp"
 #include "training/torch/network_model.hpp"
 
 namespace headway::training::detail {
