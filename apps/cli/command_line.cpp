@@ -71,7 +71,7 @@ struct Adder {
 /// What the parser threw, in our words where it is one of the two things that users meet.
 std::string fault_of_parsing(const CLI::ParseError& error,
                              const std::vector<CommandOption>& options) {
-  const std::string what = error.what();
+  std::string what = error.what();
   const CommandOption* option = option_named(options, what.substr(0, what.find(':')));
   if (option == nullptr || dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) {
     return what;

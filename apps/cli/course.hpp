@@ -22,6 +22,12 @@
 
 namespace headway::cli {
 
+/// Has a file and a JSON object of its own (results/result_fields.hpp).
+template <class Result>
+concept IsResult = requires {
+  Result::kVerb;
+};
+
 /// What every computation has before it computes; verbs add what they need.
 struct Job {
   Study study;
@@ -53,12 +59,13 @@ struct Course {
   std::function<std::string(const Options&, const JobType&)> plan;
   std::function<Result(const Options&, JobType&, Observer&)> compute;
   std::function<Outcome(const Result&)> outcome;
-  /// The result file.
-  std::function<void(const Options&, const JobType&, const Result&)> write;
+  /// The result file; may be empty where Result has a file of its own (IsResult).
+  std::function<void(const Options&, const JobType&, const Result&)> write = {};
   /// Further files.
   std::function<void(const Options&, const JobType&, const Result&)> write_exports = {};
-  /// Standard output: a table, or JSON.
-  std::function<std::string(const Options&, const JobType&, const Result&)> print;
+  /// Standard output: `table`, or with --json that of the result. Or `print` says both.
+  std::function<std::string(const Study&, const Result&)> table = {};
+  std::function<std::string(const Options&, const JobType&, const Result&)> print = {};
   /// The last line on standard error; "" for none.
   std::function<std::string(const Options&, const Outcome&)> closing = &closing_line;
   /// `compute` on one of several ranks, which all call it: returns the result on the first, nothing
@@ -93,12 +100,6 @@ JobType load_study(const Options& options) {
   return job;
 }
 
-/// The result file, for Course::write.
-template <class JobType, class Result>
-void write_result_file(const Options& options, const JobType& job, const Result& result) {
-  io::write_result(options.output, job.study, result, job.provenance, job.overwrite);
-}
-
 /// Everything up to the computation: all faults of study, data and output show here.
 template <class JobType, class Result>
 JobType prepare(const Options& options, const Course<JobType, Result>& course, Observer& observer) {
@@ -119,12 +120,6 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   if (writes) check_output(options, job.overwrite);
   return job;
 }
-
-/// Has a file and a JSON object of its own (results/result_fields.hpp).
-template <class Result>
-concept IsResult = requires {
-  Result::kVerb;
-};
 
 /// What a finished job lends to other verbs; null unless it is a job of the theory, and all of it.
 template <class Finished>
@@ -157,6 +152,27 @@ struct Finished {
   Result result;
 };
 
+/// The result file.
+template <class JobType, class Result>
+void write_result_file(const Finished<JobType, Result>& all) {
+  if (all.course.write) {
+    all.course.write(all.options, all.job, all.result);
+  } else if constexpr (IsResult<Result>) {
+    io::write_result(all.options.output, all.job.study, all.result, all.job.provenance,
+                     all.job.overwrite);
+  }
+}
+
+/// What goes to standard output.
+template <class JobType, class Result>
+std::string printed_text(const Finished<JobType, Result>& all) {
+  if (all.course.print) return all.course.print(all.options, all.job, all.result);
+  if constexpr (IsResult<Result>) {
+    if (all.options.json) return io::result_json(all.job.study, all.result) + "\n";
+  }
+  return all.course.table(all.job.study, all.result);
+}
+
 /// What can be made of a result.
 template <class JobType, class Result>
 Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all) {
@@ -170,10 +186,10 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   provenance.partial = done.outcome.interrupted;
   done.provenance = provenance;
   done.write_files = [all] {
-    if (!all->options.output.empty()) all->course.write(all->options, all->job, all->result);
+    if (!all->options.output.empty()) write_result_file(*all);
     if (all->course.write_exports) all->course.write_exports(all->options, all->job, all->result);
   };
-  done.print = [all] { return all->course.print(all->options, all->job, all->result); };
+  done.print = [all] { return printed_text(*all); };
   done.closing = course.closing(options, done.outcome);
   done.remove_checkpoints = all->job.remove_checkpoints;
   if constexpr (IsResult<Result>) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "columns.hpp"
-#include "course.hpp"
 #include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study/sections.hpp"
 #include "json_text.hpp"
+#include "outcomes.hpp"
 #include "shipped_studies.hpp"
 #include "trained_data.hpp"
 #include "trained_network_tables.hpp"
@@ -76,24 +76,17 @@ std::string plan_evaluate(const Options& options, const EvaluateJob& job) {
   const Index examples = job.study.evaluate.examples > 0 ? job.study.evaluate.examples
                                                          : job.study.train.run.eval_examples;
   if (options.json) {
-    nlohmann::ordered_json out;
-    out["dry_run"] = true;
-    out["verb"] = "evaluate";
-    out["study"] = job.study.name;
-    out["networks"] = job.networks.size();
-    out["examples"] = examples;
-    out["weights"] = word_of(job.study.evaluate.weights);
-    out["evaluated_on"] = task;
-    return json_text(out);
+    return json_text({{"dry_run", true},
+                      {"verb", "evaluate"},
+                      {"study", job.study.name},
+                      {"networks", job.networks.size()},
+                      {"examples", examples},
+                      {"weights", word_of(job.study.evaluate.weights)},
+                      {"evaluated_on", task}});
   }
   return fmt::format("{}: {} networks, {} weights, {} examples of each split of\n{}output {}\n",
                      job.study.name, job.networks.size(), word_of(job.study.evaluate.weights),
                      examples, task, options.output.empty() ? "none" : options.output);
-}
-
-Outcome evaluate_outcome(const EvaluateResult& result) {
-  return {fmt::format("{} of {} networks", result.runs.size(), result.planned), result.interrupted,
-          result.seconds, result.threads};
 }
 
 }  // namespace
@@ -131,13 +124,8 @@ Verb evaluate_verb() {
            [](const Options&, EvaluateJob& job, Observer& observer) {
              return headway::evaluate(job.networks, job.change, job.make_task, observer);
            },
-       .outcome = &evaluate_outcome,
-       .write = &write_result_file<EvaluateJob, EvaluateResult>,
-       .print =
-           [](const Options& options, const EvaluateJob& job, const EvaluateResult& result) {
-             return options.json ? io::result_json(job.study, result) + "\n"
-                                 : evaluate_table(job.study, result);
-           }});
+       .outcome = [](const EvaluateResult& result) { return networks_outcome(result); },
+       .table = &evaluate_table});
 }
 
 }  // namespace headway::cli

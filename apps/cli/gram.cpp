@@ -75,14 +75,12 @@ std::string plan_gram(const Options& options, const GramJob& job) {
   double columns = static_cast<double>(first.features);
   for (const int h : first.heads) columns *= h;
   if (options.json) {
-    nlohmann::ordered_json out;
-    out["dry_run"] = true;
-    out["verb"] = "gram";
-    out["examples"] = examples;
-    out["columns"] = columns;
-    out["flops"] = examples * columns * columns;
-    out["bytes"] = 8.0 * columns * columns;
-    return json_text(out);
+    return json_text({{"dry_run", true},
+                      {"verb", "gram"},
+                      {"examples", examples},
+                      {"columns", columns},
+                      {"flops", examples * columns * columns},
+                      {"bytes", 8.0 * columns * columns}});
   }
   return fmt::format(
       "{:.0f} examples in {} files, D = p N_0 = {:.0f}\n{:.3g} flops, a Gram matrix "

@@ -12,6 +12,7 @@
 #include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
+#include "outcomes.hpp"
 #include "table.hpp"
 #include "train_course.hpp"
 #include "trained_data.hpp"
@@ -87,8 +88,7 @@ LatentsResult compute_latents(const Options& options, LatentsJob& job, Observer&
 }
 
 Outcome latents_outcome(const LatentsResult& result) {
-  Outcome outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
-                  result.interrupted, result.seconds, result.threads};
+  Outcome outcome = networks_outcome(result);
   for (const LatentRun& run : result.runs) {
     for (const std::string& fault : headway::latent_faults(run)) {
       outcome.faults.push_back(
@@ -102,17 +102,15 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
   const LatentsOptions& wanted = job.study.latents;
   const std::size_t count = job.trained ? job.networks.size() : job.runs.size();
   if (options.json) {
-    nlohmann::ordered_json out;
-    out["dry_run"] = true;
-    out["verb"] = "latents";
-    out["study"] = job.study.name;
-    out["study_hash"] = headway::study_hash(job.study);
-    out["task"] = word_of(job.study.task.kind());
-    out["trains_first"] = !job.trained;
-    out["networks"] = count;
-    out["examples"] = wanted.examples;
-    out["weights"] = word_of(wanted.weights);
-    return json_text(out);
+    return json_text({{"dry_run", true},
+                      {"verb", "latents"},
+                      {"study", job.study.name},
+                      {"study_hash", headway::study_hash(job.study)},
+                      {"task", word_of(job.study.task.kind())},
+                      {"trains_first", !job.trained},
+                      {"networks", count},
+                      {"examples", wanted.examples},
+                      {"weights", word_of(wanted.weights)}});
   }
   return wrapped(fmt::format(
       "{}: {}, {} networks{}\n{} codes of training tasks and {} of held-out tasks each, {} "
@@ -170,11 +168,7 @@ Verb latents_verb() {
        .plan = &plan_latents,
        .compute = &compute_latents,
        .outcome = &latents_outcome,
-       .write = &write_result_file<LatentsJob, LatentsResult>,
-       .print = [](const Options& options, const LatentsJob& job, const LatentsResult& result) {
-         return options.json ? io::result_json(job.study, result) + "\n"
-                             : latents_table(job.study, result);
-       }});
+       .table = &latents_table});
 }
 
 }  // namespace headway::cli

@@ -1,6 +1,3 @@
-#include "headway/merge.hpp"
-
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -8,6 +5,7 @@
 #include "headway/error.hpp"
 #include "headway/io/gram_file.hpp"
 #include "headway/result_file.hpp"
+#include "headway/schedule.hpp"
 #include "headway/shard.hpp"
 #include "outcomes.hpp"
 #include "result_tables.hpp"
@@ -33,28 +31,14 @@ std::vector<PartHeader> read_headers(const Options& options) {
   return headers;
 }
 
-/// How merging differs between verbs.
+/// How merging differs between verbs: its results, how they become one, and what is made of that.
 template <class Result>
-struct Merging {
-  std::function<Result(const MergeJob&)> join;
-  std::function<Outcome(const Result&)> outcome;
-  std::function<void(const Options&, const MergeJob&, const Result&, const ResultProvenance&)>
-      write;
-  std::function<std::string(const Options&, const MergeJob&, const Result&)> print;
-};
+using Merging = Course<MergeJob, Result>;
 
-template <class Result, class Read>
-std::vector<Result> read_parts(const MergeJob& job, Read read) {
-  std::vector<Result> results;
-  for (const PartHeader& part : job.parts) results.push_back(read(part.file));
-  return results;
-}
-
-/// The course of merging: the parts are read where the verb itself would compute.
+/// The parts are read where the verb itself would compute.
 template <class Result>
 Computation merge(const Options& options, Observer& observer,
-                  const std::vector<PartHeader>& headers, Merging<Result> merging) {
-  Course<MergeJob, Result> course;
+                  const std::vector<PartHeader>& headers, Merging<Result> course) {
   course.load = [&](const Options&) {
     MergeJob job;
     for (const std::size_t i : headway::order_of_parts(headers)) job.parts.push_back(headers[i]);
@@ -65,16 +49,10 @@ Computation merge(const Options& options, Observer& observer,
   course.read_data = [](const Options&, MergeJob& job, Observer&) {
     return job.parts.front().provenance.data_hash;
   };
-  course.compute = [join = merging.join](const Options&, MergeJob& job, Observer&) {
+  course.compute = [join = course.compute](const Options& to, MergeJob& job, Observer& watching) {
     job.provenance = headway::merged_provenance(job.parts);
-    return join(job);
+    return join(to, job, watching);
   };
-  course.outcome = merging.outcome;
-  course.write = [write = merging.write](const Options& to, const MergeJob& job,
-                                         const Result& result) {
-    write(to, job, result, headway::merged_provenance(job.parts));
-  };
-  course.print = merging.print;
   return carry_out(options, course, observer);
 }
 
@@ -83,37 +61,37 @@ template <class Result>
 Merging<Result> merging_of(Outcome (*outcome)(const Result&),
                            std::string (*table)(const Study&, const Result&)) {
   Merging<Result> merging;
-  merging.join = [](const MergeJob& job) {
+  merging.compute = [](const Options&, MergeJob& job, Observer&) {
     Parts<Result> parts;
-    const auto read_file = [](const std::string& file) {
-      return io::read_shared_result<Result>(file);
-    };
-    for (Result& part : read_parts<Result>(job, read_file)) parts.push_back(std::move(part));
+    for (const PartHeader& part : job.parts) {
+      parts.push_back(io::read_shared_result<Result>(part.file));
+    }
     return headway::merge_parts(job.study, std::move(parts));
   };
   merging.outcome = outcome;
-  merging.write = [](const Options& to, const MergeJob& job, const Result& result,
-                     const ResultProvenance& provenance) {
-    io::write_result(to.output, job.study, result, provenance, job.overwrite);
+  merging.write = [](const Options& to, const MergeJob& job, const Result& result) {
+    io::write_result(to.output, job.study, result, headway::merged_provenance(job.parts),
+                     job.overwrite);
   };
-  merging.print = [table](const Options& to, const MergeJob& job, const Result& result) {
-    return to.json ? io::result_json(job.study, result) + "\n" : table(job.study, result);
-  };
+  merging.table = table;
   return merging;
 }
 
 Merging<GramResult> merging_of_grams() {
-  return {[](const MergeJob& job) {
-            return headway::merge_grams(read_parts<GramResult>(job, &io::read_gram_part));
-          },
-          &gram_outcome,
-          [](const Options& to, const MergeJob& job, const GramResult& result,
-             const ResultProvenance& provenance) {
-            io::write_gram(to.output, result, provenance, job.overwrite);
-          },
-          [](const Options& to, const MergeJob&, const GramResult& result) {
-            return gram_text(to, result);
-          }};
+  Merging<GramResult> merging;
+  merging.compute = [](const Options&, MergeJob& job, Observer&) {
+    std::vector<GramResult> parts;
+    for (const PartHeader& part : job.parts) parts.push_back(io::read_gram_part(part.file));
+    return headway::merge_grams(std::move(parts));
+  };
+  merging.outcome = &gram_outcome;
+  merging.write = [](const Options& to, const MergeJob& job, const GramResult& result) {
+    io::write_gram(to.output, result, headway::merged_provenance(job.parts), job.overwrite);
+  };
+  merging.print = [](const Options& to, const MergeJob&, const GramResult& result) {
+    return gram_text(to, result);
+  };
+  return merging;
 }
 
 Outcome outcome_of_solve(const SolveResult& result) {

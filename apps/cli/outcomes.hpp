@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include "course.hpp"
 #include "headway/gram.hpp"
 #include "headway/sample_results.hpp"
@@ -13,6 +15,13 @@ Outcome solve_outcome(const SolveResult& result, double seconds);
 /// The chains of every point must have mixed. The theory beside them need not have converged: the
 /// table says where it has not.
 Outcome sample_outcome(const SampleResult& result);
+
+/// `what` were to be computed: nothing makes the runs of trained networks unusable.
+template <class Run>
+Outcome networks_outcome(const NetworkRuns<Run>& result, const char* what = "networks") {
+  return {fmt::format("{} of {} {}", result.runs.size(), result.planned, what), result.interrupted,
+          result.seconds, result.threads};
+}
 
 /// No run may have diverged.
 Outcome train_outcome(const TrainResult& result);

@@ -146,7 +146,7 @@ std::string row_text(const MatrixXd& values, Index row) {
   return decimals_text(entries, "{:.4f}");
 }
 
-std::string predict_table(const PredictResult& result) {
+std::string predict_table(const Study& /*study*/, const PredictResult& result) {
   const bool one_output = result.outputs == 1;
   std::vector<std::string> header = {"widths", "T", "set<", "example", "mean", "sd"};
   if (one_output) header.emplace_back("right sign");
@@ -244,10 +244,7 @@ Verb predict_verb() {
        .plan = &plan_predict,
        .compute = &compute_predict,
        .outcome = &predict_outcome,
-       .write = &write_result_file<PredictJob, PredictResult>,
-       .print = [](const Options& options, const PredictJob& job, const PredictResult& result) {
-         return options.json ? io::result_json(job.study, result) + "\n" : predict_table(result);
-       }});
+       .table = &predict_table});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
     return networks_predict(options) ? predict_with_networks(options, observer)
                                      : theory(options, observer);

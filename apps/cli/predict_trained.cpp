@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "course.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
@@ -16,6 +15,7 @@
 #include "headway/predict_networks.hpp"
 #include "headway/result_file.hpp"
 #include "json_text.hpp"
+#include "outcomes.hpp"
 #include "table.hpp"
 #include "trained_network_tables.hpp"
 
@@ -205,7 +205,7 @@ std::string text_table(const std::vector<PredictingGroup>& groups) {
   return bits.text() + wrapped("\nafter the end of the text\n") + next.text();
 }
 
-std::string networks_text(const NetworkPredictResult& result) {
+std::string networks_table(const Study& /*study*/, const NetworkPredictResult& result) {
   const std::vector<PredictingGroup> groups = headway::group_predictions(result);
   if (groups.empty()) return "";
   std::string text =
@@ -216,9 +216,8 @@ std::string networks_text(const NetworkPredictResult& result) {
   return text;
 }
 
-Outcome networks_outcome(const NetworkPredictResult& result) {
-  Outcome outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
-                  result.interrupted, result.seconds, result.threads};
+Outcome answers_outcome(const NetworkPredictResult& result) {
+  Outcome outcome = networks_outcome(result);
   for (const PredictingRun& run : result.runs) {
     const bool finite = std::ranges::all_of(run.sets, [](const NetworkAnswers& set) {
       const auto all_finite = [](const std::vector<double>& values) {
@@ -240,12 +239,8 @@ Computation predict_with_networks(const Options& options, Observer& observer) {
   course.read_data = &read_new_examples;
   course.plan = &plan_networks;
   course.compute = &compute_networks;
-  course.outcome = &networks_outcome;
-  course.write = &write_result_file<NetworksJob, NetworkPredictResult>;
-  course.print = [](const Options& wanted, const NetworksJob& job,
-                    const NetworkPredictResult& result) {
-    return wanted.json ? io::result_json(job.study, result) + "\n" : networks_text(result);
-  };
+  course.outcome = &answers_outcome;
+  course.table = &networks_table;
   return carry_out(options, course, observer);
 }
 

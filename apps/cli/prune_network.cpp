@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "carried_network_table.hpp"
-#include "course.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "json_text.hpp"
+#include "outcomes.hpp"
 #include "table.hpp"
 #include "trained_data.hpp"
 #include "verbs.hpp"
@@ -88,7 +88,7 @@ std::string agreement_text(const Spread& spread) {
   return spread.count == 1 ? text : fmt::format("{} ({} seeds)", text, spread.count);
 }
 
-std::string result_text(const NetworkPruneResult& result) {
+std::string heads_removed_table(const Study& /*study*/, const NetworkPruneResult& result) {
   std::string out;
   for (const RunPruning& run : result.runs) out += run_text(run);
   for (const PruneGroup& group : result.groups) {
@@ -122,13 +122,11 @@ std::string read_network_data(const Options& options, NetworkJob& job, Observer&
 std::string plan_network(const Options& options, const NetworkJob& job, const std::string& verb) {
   const PruneTrained& wanted = job.study.prune.trained();
   if (options.json) {
-    nlohmann::ordered_json out;
-    out["dry_run"] = true;
-    out["verb"] = verb;
-    out["study"] = job.study.name;
-    out["runs"] = job.networks.size();
-    out["theory"] = wanted.theory;
-    return json_text(out);
+    return json_text({{"dry_run", true},
+                      {"verb", verb},
+                      {"study", job.study.name},
+                      {"runs", job.networks.size()},
+                      {"theory", wanted.theory}});
   }
   return fmt::format(
       "{}: heads of {} networks, removed from the networks themselves\n"
@@ -148,15 +146,8 @@ Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {
     return headway::prune_network(job.study, job.networks, job.theory,
                                   headway::make_task_maker(io::task_files()), watching);
   };
-  course.outcome = [](const NetworkPruneResult& result) {
-    return Outcome{fmt::format("{} of {} networks", result.runs.size(), result.planned),
-                   result.interrupted, result.seconds, result.threads};
-  };
-  course.write = &write_result_file<NetworkJob, NetworkPruneResult>;
-  course.print = [](const Options& wanted, const NetworkJob& job,
-                    const NetworkPruneResult& result) {
-    return wanted.json ? io::result_json(job.study, result) + "\n" : result_text(result);
-  };
+  course.outcome = [](const NetworkPruneResult& result) { return networks_outcome(result); };
+  course.table = &heads_removed_table;
   return course;
 }
 

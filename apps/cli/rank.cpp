@@ -41,13 +41,11 @@ std::string read_rank_data(const Options& options, RankJob& job, Observer& obser
 std::string plan_rank(const Options& options, const RankJob& job) {
   const Index examples = job.study.rank.examples;
   if (options.json) {
-    nlohmann::ordered_json out;
-    out["dry_run"] = true;
-    out["verb"] = "rank";
-    out["study"] = job.study.name;
-    out["networks"] = job.networks.size();
-    out["examples"] = examples;
-    return json_text(out);
+    return json_text({{"dry_run", true},
+                      {"verb", "rank"},
+                      {"study", job.study.name},
+                      {"networks", job.networks.size()},
+                      {"examples", examples}});
   }
   return fmt::format("{}: heads of {} networks, each removed on {} examples\noutput {}\n",
                      job.study.name, job.networks.size(), examples,
@@ -133,7 +131,7 @@ std::string ranking_text(const HeadRanking& ranking) {
   return wrapped(title) + "\n" + heads_table(ranking) + wrapped(below);
 }
 
-std::string rank_text(const RankResult& result) {
+std::string rank_table(const Study& /*study*/, const RankResult& result) {
   std::string out;
   for (const HeadRanking& ranking : result.runs) {
     if (!out.empty()) out += "\n";
@@ -142,10 +140,7 @@ std::string rank_text(const RankResult& result) {
   return out;
 }
 
-Outcome rank_outcome(const RankResult& result) {
-  return Outcome{fmt::format("{} of {} rankings", result.runs.size(), result.planned),
-                 result.interrupted, result.seconds, result.threads};
-}
+Outcome rank_outcome(const RankResult& result) { return networks_outcome(result, "rankings"); }
 
 Course<RankJob, RankResult> ranked_networks() {
   Course<RankJob, RankResult> course;
@@ -157,10 +152,7 @@ Course<RankJob, RankResult> ranked_networks() {
                                   headway::make_task_maker(io::task_files()), watching);
   };
   course.outcome = &rank_outcome;
-  course.write = &write_result_file<RankJob, RankResult>;
-  course.print = [](const Options& options, const RankJob& job, const RankResult& result) {
-    return options.json ? io::result_json(job.study, result) + "\n" : rank_text(result);
-  };
+  course.table = &rank_table;
   return course;
 }
 
@@ -203,7 +195,7 @@ Verb rank_verb() {
            [](const Options&, TheoryJob& job, Observer& observer) {
              return headway::rank_parts(job.study, job.dataset, observer);
            },
-       .table = [](const Study&, const RankResult& result) { return rank_text(result); },
+       .table = &rank_table,
        .outcome = &rank_outcome});
   verb.compute = [parts = std::move(verb.compute)](const Options& options, Observer& observer) {
     return prunes_networks(options) ? carry_out(options, ranked_networks(), observer)

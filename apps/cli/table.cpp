@@ -134,7 +134,7 @@ std::string cell(double value, const char* format) {
 }
 
 std::string small_cell(double value, const char* format) {
-  const std::string fixed = cell(value, format);
+  std::string fixed = cell(value, format);
   if (!std::isfinite(value) || value == 0.0) return fixed;
   const std::size_t digit = fixed.find_first_of("123456789");
   const bool short_of_digits = digit == std::string::npos || digit + 1 == fixed.size();

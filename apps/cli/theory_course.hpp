@@ -79,11 +79,7 @@ Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Res
   course.compute = steps.compute;
   course.outcome = steps.outcome;
   course.share = steps.share;
-  course.write = &write_result_file<TheoryJob, Result>;
-  course.print = [table = steps.table](const Options& options, const TheoryJob& job,
-                                       const Result& result) {
-    return options.json ? io::result_json(job.study, result) + "\n" : table(job.study, result);
-  };
+  course.table = steps.table;
   return course;
 }
 

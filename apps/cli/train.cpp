@@ -102,10 +102,6 @@ std::string plan_train(const Options& options, const TrainJob& job) {
                       : train_plan_text(job.study, plan, options.output);
 }
 
-std::string print_train(const Options& options, const TrainJob& job, const TrainResult& result) {
-  return options.json ? io::result_json(job.study, result) + "\n" : train_table(job.study, result);
-}
-
 CommandOption jobs_option() {
   CommandOption jobs{"--jobs", "N",
                      "runs at once, each with its share of the cores or --threads; by default as "
@@ -167,9 +163,8 @@ Verb train_verb() {
        .plan = &plan_train,
        .compute = &compute_train,
        .outcome = &train_outcome,
-       .write = &write_result_file<TrainJob, TrainResult>,
        .write_exports = &export_weights,
-       .print = &print_train,
+       .table = &train_table,
        .share = &share_train});
 }
 

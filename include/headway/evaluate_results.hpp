@@ -13,10 +13,7 @@
 namespace headway {
 
 /// One network on the splits of a task.
-struct EvaluatedRun {
-  Index run = 1;
-  std::string label, variant;
-  std::uint64_t seed = 0;
+struct EvaluatedRun : NetworkRun {
   Index step = 0;
   double held_out_seen = 0.0;
   std::string task;  ///< [task] that it was put on, as a study has it
@@ -61,14 +58,9 @@ void fields(Visitor& visit, Record& r) {
 
 /// What `evaluate` returns: every metric of every split of each network, and their means over
 /// seeds.
-struct EvaluateResult {
+struct EvaluateResult : NetworkRuns<EvaluatedRun> {
   static constexpr const char* kVerb = "evaluate";
   std::string task;  ///< task_of_all()
-  std::vector<EvaluatedRun> runs;
-  std::size_t planned = 0;
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
 };
 
 /// Over seeds, in the order of the first runs.

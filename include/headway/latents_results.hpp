@@ -110,10 +110,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 /// One network.
-struct LatentRun {
-  Index run = 1;
-  std::string label, variant;
-  std::uint64_t seed = 0;
+struct LatentRun : NetworkRun {
   TaskKind task = TaskKind::kFuzzyLogic;
   Index step = 0;
   std::vector<LatentLayer> layers;
@@ -161,13 +158,8 @@ void fields(Visitor& visit, Record& r) {
 }
 
 /// What `latents` returns: how well each factor of a task is decoded from each network.
-struct LatentsResult {
+struct LatentsResult : NetworkRuns<LatentRun> {
   static constexpr const char* kVerb = "latents";
-  std::vector<LatentRun> runs;
-  std::size_t planned = 0;
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
 };
 
 /// What keeps a run from being usable, in words: a fit that did not converge.

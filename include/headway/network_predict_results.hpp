@@ -74,10 +74,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 /// One network on all sets.
-struct PredictingRun {
-  Index run = 1;
-  std::string label, variant;
-  std::uint64_t seed = 0;
+struct PredictingRun : NetworkRun {
   Index step = 0;
   std::vector<NetworkAnswers> sets;
   std::string tokenizer;  ///< as TrainedNetwork's
@@ -103,15 +100,10 @@ void fields(Visitor& visit, Record& r) {
 }
 
 /// `headway predict` of a train result.
-struct NetworkPredictResult {
+struct NetworkPredictResult : NetworkRuns<PredictingRun> {
   static constexpr const char* kVerb = "network_predict";  ///< the kind of its file
   std::string predicted_from;                              ///< the train result
   std::string inputs;  ///< the data set, or the text, of the new inputs
-  std::vector<PredictingRun> runs;
-  std::size_t planned = 0;
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
 };
 
 /// Over seeds, in the order of the first runs. A group of one network has its answers.

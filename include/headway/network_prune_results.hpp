@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/results/network_fields.hpp"
 #include "headway/results/network_results.hpp"
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"
@@ -56,10 +57,8 @@ void fields(Visitor& visit, const SplitChanges& r) {
 }
 
 /// Head removal in one run of a train result.
-struct RunPruning {
-  Index run = 1;
-  std::string label, variant, metric, weights_sha256;
-  std::uint64_t seed = 0;
+struct RunPruning : NetworkRun {
+  std::string metric, weights_sha256;
   RemovedAs removed_as = RemovedAs::kZero;
   std::vector<HeadChange> heads;
   std::vector<SplitChanges> splits;
@@ -69,10 +68,7 @@ struct RunPruning {
 template <class Visitor>
 void fields(Visitor& visit, const RunPruning& r) {
   constexpr FieldPlace kJson = FieldPlace::kJson;
-  visit("run", r.run, "number of the run in the sweep, counted from 1");
-  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
-  visit("variant", r.variant, "attention variant, train.attention");
-  visit("seed", r.seed, "seed of the run");
+  fields_of_network(visit, r);
   visit("metric", r.metric, "metric of the changes: r2 or accuracy");
   visit("removed_as", r.removed_as,
         "what replaces removed heads in curves and drops: zero or mean");
@@ -123,14 +119,9 @@ void fields(Visitor& visit, const PruneGroup& r) {
 }
 
 /// `headway prune-network`.
-struct NetworkPruneResult {
+struct NetworkPruneResult : NetworkRuns<RunPruning> {
   static constexpr const char* kVerb = "network_prune";  ///< the kind of its file
-  std::vector<RunPruning> runs;
   std::vector<PruneGroup> groups;
-  std::size_t planned = 0;  ///< networks
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
 };
 
 }  // namespace headway

@@ -30,10 +30,7 @@ void fields(Visitor& visit, Record& r) {
 }
 
 /// The heads of one network, or the parts of one data set.
-struct HeadRanking {
-  Index run = 1;
-  std::string label, variant;
-  std::uint64_t seed = 0;
+struct HeadRanking : NetworkRun {
   std::string target;                               ///< the column that the estimate is of
   std::string split;                                ///< which examples
   Index examples = 0;                               ///< P
@@ -79,13 +76,8 @@ void fields(Visitor& visit, Record& r) {
 }
 
 /// `headway rank`.
-struct RankResult {
+struct RankResult : NetworkRuns<HeadRanking> {
   static constexpr const char* kVerb = "rank";
-  std::vector<HeadRanking> runs;
-  std::size_t planned = 0;
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
 };
 
 }  // namespace headway

@@ -22,7 +22,7 @@ struct SolveHooks {
 };
 
 /// `headway solve` (eq. 18 and what follows from it) on data in memory. Points not converged are
-/// values, not errors. `shard`: one part of it, to be merged (headway/merge.hpp).
+/// values, not errors. `shard`: one part of it, to be merged (headway/schedule.hpp).
 SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveHooks& hooks = {}, const Shard& shard = {});
 

@@ -8,6 +8,7 @@
 
 #include "headway/core/record.hpp"
 #include "headway/numerics/statistics.hpp"
+#include "headway/results/network_fields.hpp"
 #include "headway/results/training_records.hpp"
 #include "headway/study.hpp"
 #include "headway/study/train_run.hpp"
@@ -142,13 +143,8 @@ void fields(Visitor& visit, Record& r) {
 
 /// What `train` returns: a run for each point of the grid that was begun, and their spread over
 /// seeds.
-struct TrainResult {
+struct TrainResult : NetworkRuns<TrainedRun> {
   static constexpr const char* kVerb = "train";
-  std::vector<TrainedRun> runs;  ///< those that were begun
-  std::size_t planned = 0;       ///< runs of the grid
-  bool interrupted = false;
-  double seconds = 0.0;
-  int threads = 1;
 };
 
 /// The final table: groups in the order of their first runs.

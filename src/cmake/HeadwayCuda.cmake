@@ -37,7 +37,10 @@ endif()
 
 set(HEADWAY_HAVE_CUDA ON)
 set(headway_cuda_folder ${PROJECT_BINARY_DIR}/cuda)
-set(HEADWAY_PTXAS_REPORTS ${headway_cuda_folder}/attention.ptxas ${headway_cuda_folder}/step.ptxas
+set(headway_cuda_sources attention attention_small step)
+list(TRANSFORM headway_cuda_sources REPLACE "(.+)" "${headway_cuda_folder}/\\1.ptxas" OUTPUT_VARIABLE headway_reports)
+list(TRANSFORM headway_cuda_sources REPLACE "(.+)" "${headway_cuda_folder}/\\1.o" OUTPUT_VARIABLE headway_cuda_objects)
+set(HEADWAY_PTXAS_REPORTS ${headway_reports}
     CACHE INTERNAL "What ptxas said of the kernels")
 file(MAKE_DIRECTORY ${headway_cuda_folder})
 get_target_property(headway_eigen Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
@@ -49,7 +52,7 @@ foreach(architecture ${HEADWAY_CUDA_ARCHITECTURES})
 endforeach()
 list(GET HEADWAY_CUDA_ARCHITECTURES -1 newest)
 list(APPEND headway_nvcc_flags -gencode arch=compute_${newest},code=compute_${newest})
-foreach(kernels attention step)
+foreach(kernels ${headway_cuda_sources})
   add_custom_command(
     OUTPUT ${headway_cuda_folder}/${kernels}.o
     BYPRODUCTS ${headway_cuda_folder}/${kernels}.ptxas
@@ -60,7 +63,7 @@ foreach(kernels attention step)
     DEPFILE ${headway_cuda_folder}/${kernels}.o.d
     COMMENT "Compiling the CUDA kernels: ${kernels}" VERBATIM)
 endforeach()
-add_library(headway_cuda STATIC ${headway_cuda_folder}/attention.o ${headway_cuda_folder}/step.o)
+add_library(headway_cuda STATIC ${headway_cuda_objects})
 set_target_properties(headway_cuda PROPERTIES LINKER_LANGUAGE CXX)
 target_link_libraries(headway_cuda PUBLIC headway::training PRIVATE ${HEADWAY_CUDART} Threads::Threads ${CMAKE_DL_LIBS} rt)
 add_library(headway::cuda ALIAS headway_cuda)

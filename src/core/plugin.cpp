@@ -40,7 +40,8 @@ void* load_plugin(const Plugin& plugin) {
   for (const std::string& path : candidates(plugin)) {
     std::error_code failure;
     if (!std::filesystem::exists(path, failure)) {
-      tried += fmt::format("; {}: missing", path);
+      // The folder that a package was built in says nothing to those who installed it.
+      if (path != plugin.built) tried += fmt::format("; {}: missing", path);
       continue;
     }
     if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {

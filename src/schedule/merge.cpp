@@ -1,5 +1,3 @@
-#include "headway/merge.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "core/fail.hpp"
+#include "headway/schedule.hpp"
 #include "headway/shard.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/study/sweep.hpp"

@@ -38,6 +38,16 @@ std::string hash_without(const Study& study, const std::vector<std::string>& lef
   return sha256_hex(study_text(hashed, left_out));
 }
 
+/// With defaults where the study does not change what `solve` and `sample` compute.
+Study as_solved(Study study) {
+  study.name = Study{}.name;
+  study.align = {};
+  study.prune = {};
+  study.rank = {};
+  study.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
+  return study;
+}
+
 }  // namespace
 
 std::string study_hash(const Study& study) {
@@ -54,13 +64,8 @@ std::string study_hash(const Study& study) {
 }
 
 std::string solve_hash(const Study& study) {
-  Study hashed = study;
-  hashed.name = Study{}.name;
-  hashed.align = {};
-  hashed.prune = {};
-  hashed.rank = {};
+  Study hashed = as_solved(study);
   hashed.sample = {};
-  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
   return study_hash(hashed);
 }
 
@@ -74,12 +79,7 @@ bool solves_alike(const Study& a, const Study& b) {
 }
 
 std::string sample_hash(const Study& study) {
-  Study hashed = study;
-  hashed.name = Study{}.name;
-  hashed.align = {};
-  hashed.prune = {};
-  hashed.rank = {};
-  hashed.solve.checkpoint_seconds = SolveOptions{}.checkpoint_seconds;
+  Study hashed = as_solved(study);
   hashed.sample.checkpoint_seconds = SampleOptions{}.checkpoint_seconds;
   return study_hash(hashed);
 }

@@ -16,10 +16,6 @@ Words<Readout> words_of(Readout) {
   return kWords;
 }
 
-}  // namespace headway
-
-namespace headway {
-
 Words<TextLevel> words_of(TextLevel) {
   static constexpr Word<TextLevel> kWords[] = {{"bytes", TextLevel::kBytes},
                                                {"bpe", TextLevel::kBpe}};

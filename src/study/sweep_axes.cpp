@@ -93,12 +93,11 @@ void each_option(const Visit& visit) {
 
 /// The value that the condition's key has where a study does not give it.
 std::string fallback_of(const OptionCondition& condition) {
-  const Study defaults;
-  const Option<Study>* found = nullptr;
+  std::string out;
   each_option([&](const Section&, const Option<Study>& o, const std::string& key) {
-    if (key == condition.key) found = &o;
+    if (key == condition.key) out = o.write(Study());
   });
-  return found->write(defaults);
+  return out;
 }
 
 bool counts(const OptionValue& root, const std::vector<SweepAxis>& axes,

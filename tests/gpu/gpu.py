@@ -3,9 +3,11 @@
 
     python3 gpu.py --program HEADWAY [--kernels GPU_KERNELS] [--jax JAX_TRAINING] [--only PART,...]
 
-The parts: check (attention kernels against the plain reference), memcheck and racecheck (compute-sanitizer on some of
-them), handmemcheck (the same on the step that is written by hand), kernels (their times), agreement (a short training run
-against the processor, with either step), steps (times, beside LibTorch's own operations and JAX).
+The parts: check (attention kernels against the plain reference: those for any layer, and those made for small ones),
+memcheck and racecheck (compute-sanitizer on some of them), handmemcheck (the same on the step that is written by hand),
+kernels (their times, beside those of a model), agreement (a short training run against the processor, with either step and
+either kernels), steps (times, beside LibTorch's own operations and JAX; by hand: the step without LibTorch's operations;
+by shape: this step with the kernels for small layers).
 Each part has a time limit of its own. A table and one line, passed or not, end the output. The exit code is 1 if a part failed.
 A part that is not installed is left out, and the table says so. Without a GPU nothing is run, and the exit code is 0.
 It needs Python 3.9 and nothing else.
@@ -27,6 +29,7 @@ TEXT = ["text-small", "task.sequence_length=256", "train.layers=4", "train.model
         "train.query_dim=256", "train.value_dim=256", "train.mlp_dim=1024", "train.sample_tokens=0"]
 SEEDS = 16
 BY_HAND = {"HEADWAY_GPU_STEP": "fused"}  # the step without LibTorch's operations, which is off unless asked for
+BY_SHAPE = {"HEADWAY_GPU_ATTENTION": "by_shape"}  # attention kernels made for small layers, off as well
 # Losses of a GPU and a processor differ by rounding, which a few dozen updates magnify to the fourth digit.
 SAME_LOSS = 1e-3
 
@@ -156,7 +159,7 @@ class Gpu:
     def steps(self):
         jax, words = self.jax_times()
         print(f"Milliseconds of a training step. {words}")
-        print(f"{'network':9}{'variant':10}{'precision':11}{'seeds':>6}{'Headway':>10}{'by hand':>10}{'eager':>10}{'JAX':>10}"
+        print(f"{'network':9}{'variant':10}{'precision':11}{'seeds':>6}{'Headway':>10}{'by hand':>10}{'by shape':>10}{'eager':>10}{'JAX':>10}"
               f"{'eager/Headway':>15}{'JAX/Headway':>13}")
         slower = []
         for name, model, precisions in (("sraven", SRAVEN, ("fp32", "tf32", "bf16")), ("text", TEXT, ("fp32", "bf16"))):
@@ -166,10 +169,12 @@ class Gpu:
                         settings = [f"train.attention={variant}", f"train.precision={precision}"]
                         ours = self.step_ms(model, settings, seeds)
                         eager = self.step_ms(model, [*settings, "train.eager=true"]) if seeds == 1 else None
-                        hand = self.step_ms(model, settings, 1, BY_HAND) if (precision, seeds) == ("fp32", 1) else None
+                        alone = (precision, seeds) == ("fp32", 1)
+                        hand = self.step_ms(model, settings, 1, BY_HAND) if alone else None
+                        shape = self.step_ms(model, settings, 1, {**BY_HAND, **BY_SHAPE}) if alone and model is SRAVEN else None
                         theirs = jax.get((name, variant, precision if seeds == 1 else f"{precision}x{seeds}"))
-                        print(f"{name:9}{variant:10}{precision:11}{seeds:6}{ours:10.3f}{number(hand, 10)}{number(eager, 10)}"
-                              f"{number(theirs, 10)}{ratio(eager, ours, 15)}{ratio(theirs, ours, 13)}", flush=True)
+                        print(f"{name:9}{variant:10}{precision:11}{seeds:6}{ours:10.3f}{number(hand, 10)}{number(shape, 10)}"
+                              f"{number(eager, 10)}{number(theirs, 10)}{ratio(eager, ours, 15)}{ratio(theirs, ours, 13)}", flush=True)
                         if eager is not None and ours > 1.05 * eager:
                             slower.append(f"{name} {variant} {precision}")
         if slower:
@@ -186,7 +191,8 @@ class Gpu:
             return [record["loss"] for record in records if record.get("split") == "train"]
 
         expected, words, far = losses("cpu"), [], []
-        for name, environment in (("LibTorch's step", None), ("the step by hand", BY_HAND)):
+        for name, environment in (("LibTorch's step", None), ("attention by shape", BY_SHAPE), ("the step by hand", BY_HAND),
+                                  ("by hand with attention by shape", {**BY_HAND, **BY_SHAPE})):
             found = losses("cuda", environment)
             distance = [abs(gpu / cpu - 1.0) for cpu, gpu in zip(expected, found)]
             words.append(f"{name}: loss {found[-1]:.4f}, on the processor {expected[-1]:.4f}, largest relative "

@@ -3,7 +3,9 @@
 //   gpu_kernels device    the device's name; exit code 69 where there is none
 //   gpu_kernels check     every variant, shape and mask, in each arithmetic
 //   gpu_kernels quick     some of them, for sanitizers, which are slow
-//   gpu_kernels time      milliseconds of layers, in graphs of ten launches
+//   gpu_kernels time      milliseconds of layers, in graphs of ten launches, beside the model's
+//
+// Layers that the kernels made for their shape take are checked and timed with these, too.
 //
 // The tests of the emulator know more of an access than a device does. This program knows what the
 // emulator cannot: what nvcc made of the kernels, and how long they take.
@@ -19,6 +21,7 @@
 
 #include "attention_problems.hpp"
 #include "headway/core/parallel.hpp"
+#include "training/kernels/cuda/attention_time.hpp"
 #include "training/kernels/cuda/bf16.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"
 
@@ -120,7 +123,6 @@ void fetch(const void* from, std::vector<float>* to) {
 
 struct Outcome {
   AttentionAnswer<float> answer;
-  bool planned = true;
   bool guarded = true;
   double forward_ms = 0.0;
   double backward_ms = 0.0;
@@ -227,17 +229,31 @@ class DeviceLayer {
   cudaStream_t stream_ = nullptr;
 };
 
-template <typename T>
-Outcome run_as(const AttentionProblem<float>& problem, GpuArithmetic kind, int replays) {
-  const auto plan =
-      training::plan_gpu_attention(problem.shape, problem.options, kind, !problem.bias.empty(),
-                                   !problem.dropout.empty(), training::gpu_device(0));
-  if (!plan) {
-    Outcome outcome{AttentionAnswer<float>(problem)};
-    outcome.planned = false;
-    return outcome;
+/// The plan of a layer with the kernels for any shape, and where there are some with those made for
+/// its shape.
+std::vector<training::GpuAttentionPlan> plans_of(const AttentionProblem<float>& problem,
+                                                 GpuArithmetic kind) {
+  std::vector<training::GpuAttentionPlan> plans;
+  for (const bool by_shape : {false, true}) {
+    training::GpuDevice device = training::gpu_device(0);
+    device.kernels_by_shape = by_shape;
+    const auto plan =
+        training::plan_gpu_attention(problem.shape, problem.options, kind, !problem.bias.empty(),
+                                     !problem.dropout.empty(), device);
+    if (!plan || (by_shape && plan->kernel == training::GpuAttentionKernel::kGeneral)) continue;
+    plans.push_back(*plan);
   }
-  DeviceLayer<T> layer(problem, kind, *plan);
+  return plans;
+}
+
+const char* name_of(const training::GpuAttentionPlan& plan) {
+  return plan.kernel == training::GpuAttentionKernel::kSmall ? "small" : "general";
+}
+
+template <typename T>
+Outcome run_as(const AttentionProblem<float>& problem, GpuArithmetic kind,
+               const training::GpuAttentionPlan& plan, int replays) {
+  DeviceLayer<T> layer(problem, kind, plan);
   Outcome outcome = layer.run();
   if (replays > 0) {
     outcome.forward_ms = layer.median_ms([&] { layer.forward(); }, replays);
@@ -246,9 +262,10 @@ Outcome run_as(const AttentionProblem<float>& problem, GpuArithmetic kind, int r
   return outcome;
 }
 
-Outcome run_layer(const AttentionProblem<float>& problem, GpuArithmetic kind, int replays = 0) {
-  return kind == GpuArithmetic::kBf16 ? run_as<Bf16>(problem, kind, replays)
-                                      : run_as<float>(problem, kind, replays);
+Outcome run_layer(const AttentionProblem<float>& problem, GpuArithmetic kind,
+                  const training::GpuAttentionPlan& plan, int replays = 0) {
+  return kind == GpuArithmetic::kBf16 ? run_as<Bf16>(problem, kind, plan, replays)
+                                      : run_as<float>(problem, kind, plan, replays);
 }
 
 struct WorstError {
@@ -327,40 +344,49 @@ std::vector<CheckedLayer> checked_layers(bool quick) {
   return layers;
 }
 
+/// What `check` has found so far.
+struct Findings {
+  int checked = 0, small = 0, bad = 0, without_plan = 0;
+  double worst[std::size(kArithmetics)] = {};
+};
+
+void check_plan(const CheckedLayer& layer, std::size_t which,
+                const training::GpuAttentionPlan& plan, Findings* findings) {
+  const Arithmetic& arithmetic = kArithmetics[which];
+  const Outcome first = run_layer(layer.problem, arithmetic.kind, plan);
+  const Outcome second = run_layer(layer.problem, arithmetic.kind, plan);
+  ++findings->checked;
+  if (plan.kernel == training::GpuAttentionKernel::kSmall) ++findings->small;
+  const WorstError worst = worst_error(layer.problem, first.answer, *layer.exact);
+  const bool jumps = layer.problem.options.nonlinearity == training::Nonlinearity::kRelu;
+  const bool same = first.answer == second.answer;
+  double& seen = findings->worst[which];
+  if (which == 0 || !jumps) seen = std::max(seen, worst.size);
+  if (worst.size <= (jumps ? arithmetic.jump : arithmetic.smooth) && first.guarded && same) return;
+  ++findings->bad;
+  fmt::print("wrong: {} {} {}, {}: {} is off by {:.3g}{}{}\n", name_of(plan), arithmetic.name,
+             layer.name, shape_text(layer.problem), worst.array, worst.size,
+             first.guarded ? "" : ", wrote outside its arrays",
+             same ? "" : ", other bits the second time");
+}
+
 /// 0 where every layer agrees, keeps its guards and has the same bits twice.
 int check(bool quick) {
-  int checked = 0;
-  int without_plan = 0;
-  int bad = 0;
-  double worst_of[std::size(kArithmetics)] = {};
+  Findings found;
   for (const CheckedLayer& layer : checked_layers(quick)) {
     for (std::size_t k = 0; k < std::size(kArithmetics); ++k) {
-      const Arithmetic& arithmetic = kArithmetics[k];
-      const Outcome first = run_layer(layer.problem, arithmetic.kind);
-      if (!first.planned) {
-        ++without_plan;
-        continue;
-      }
-      const Outcome second = run_layer(layer.problem, arithmetic.kind);
-      ++checked;
-      const WorstError worst = worst_error(layer.problem, first.answer, *layer.exact);
-      const bool jumps = layer.problem.options.nonlinearity == training::Nonlinearity::kRelu;
-      const bool same = first.answer == second.answer;
-      if (k == 0 || !jumps) worst_of[k] = std::max(worst_of[k], worst.size);
-      if (worst.size > (jumps ? arithmetic.jump : arithmetic.smooth) || !first.guarded || !same) {
-        ++bad;
-        fmt::print("wrong: {} {}, {}: {} is off by {:.3g}{}{}\n", arithmetic.name, layer.name,
-                   shape_text(layer.problem), worst.array, worst.size,
-                   first.guarded ? "" : ", wrote outside its arrays",
-                   same ? "" : ", other bits the second time");
-      }
+      const auto plans = plans_of(layer.problem, kArithmetics[k].kind);
+      if (plans.empty()) ++found.without_plan;
+      for (const auto& plan : plans) check_plan(layer, k, plan, &found);
     }
   }
   fmt::print(
-      "{} layers checked, {} wrong, {} fit no tile of this device; "
-      "largest relative error: fp32 {:.2g}, tf32 {:.2g}, bf16 {:.2g}\n",
-      checked, bad, without_plan, worst_of[0], worst_of[1], worst_of[2]);
-  return bad == 0 && checked > 0 ? 0 : 1;
+      "{} layers checked, {} of them with the kernels for small layers; {} wrong, {} fit no tile "
+      "of "
+      "this device; largest relative error: fp32 {:.2g}, tf32 {:.2g}, bf16 {:.2g}\n",
+      found.checked, found.small, found.bad, found.without_plan, found.worst[0], found.worst[1],
+      found.worst[2]);
+  return found.bad == 0 && found.checked > 0 ? 0 : 1;
 }
 
 struct TimedSize {
@@ -376,30 +402,42 @@ AttentionProblem<float> timed_problem(const char* variant, const TimedSize& size
   return in_floats(attention_problem(size.shape, options, {size.bias, false, false}, kSeed));
 }
 
+/// Measured, and beside it what the model of the time says.
+void time_plan(const char* size, const char* variant, const AttentionProblem<float>& problem,
+               const Arithmetic& arithmetic, const training::GpuAttentionPlan& plan) {
+  constexpr int kReplays = 10;
+  const Outcome one = run_layer(problem, arithmetic.kind, plan, kReplays);
+  const auto modelled = [&](training::GpuAttentionPass pass) {
+    return training::gpu_attention_time({problem.shape, problem.options, arithmetic.kind}, plan,
+                                        pass, training::gpu_device(0))
+        .ms;
+  };
+  const training::MultiplyAdds work = training::count_multiply_adds(problem.shape, problem.options);
+  const auto rate = [](double multiply_adds, double ms) { return 2e-9 * multiply_adds / ms; };
+  fmt::print("{:8} {:18} {:5} {:8} {:11.4f} {:9.4f} {:12.4f} {:9.4f} {:9.2f} {:10.2f}\n", size,
+             variant, arithmetic.name, name_of(plan), one.forward_ms,
+             modelled(training::GpuAttentionPass::kForward), one.backward_ms,
+             modelled(training::GpuAttentionPass::kBackward), rate(work.forward, one.forward_ms),
+             rate(work.backward + work.recomputed, one.backward_ms));
+}
+
 void time_layers() {
   const TimedSize sizes[] = {{"sraven", {128, 16, 36, 36, 4, 4}, true, false},
                              {"fuzzy", {128, 8, 32, 32, 16, 16}, true, false},
                              {"text", {32, 8, 256, 256, 32, 32}, true, true},
                              {"large", {8, 8, 1024, 1024, 64, 64}, false, true}};
-  fmt::print("{:8} {:18} {:5} {:>11} {:>12} {:>9} {:>10}\n", "layer", "variant", "", "forward ms",
-             "backward ms", "Tflop/s", "backward");
+  fmt::print("{:8} {:18} {:5} {:8} {:>11} {:>9} {:>12} {:>9} {:>9} {:>10}\n", "layer", "variant",
+             "", "kernels", "forward ms", "modelled", "backward ms", "modelled", "Tflop/s",
+             "backward");
   for (const TimedSize& size : sizes) {
     for (const char* variant : {"softmax", "linear_rms_head", "hyla", "hyla_deep"}) {
       const AttentionProblem<float> problem = timed_problem(variant, size);
-      const training::MultiplyAdds work =
-          training::count_multiply_adds(problem.shape, problem.options);
       for (const Arithmetic& arithmetic : kArithmetics) {
-        constexpr int kReplays = 10;
-        const Outcome one = run_layer(problem, arithmetic.kind, kReplays);
-        if (!one.planned) {
+        const auto plans = plans_of(problem, arithmetic.kind);
+        for (const auto& plan : plans) time_plan(size.name, variant, problem, arithmetic, plan);
+        if (plans.empty()) {
           fmt::print("{:8} {:18} {:5} fits no tile\n", size.name, variant, arithmetic.name);
-          continue;
         }
-        const auto rate = [](double multiply_adds, double ms) { return 2e-9 * multiply_adds / ms; };
-        fmt::print("{:8} {:18} {:5} {:11.4f} {:12.4f} {:9.2f} {:10.2f}\n", size.name, variant,
-                   arithmetic.name, one.forward_ms, one.backward_ms,
-                   rate(work.forward, one.forward_ms),
-                   rate(work.backward + work.recomputed, one.backward_ms));
       }
     }
   }

@@ -18,13 +18,15 @@ settings = dict(word.split("=", 1) for word in words if "=" in word)
 cuda = settings["train.device"] == "cuda"
 by_hand = os.environ.get("HEADWAY_GPU_STEP") == "fused"
 ms = float(os.environ["EAGER_MS" if settings.get("train.eager") else "MS"]) / (5 if by_hand else 1)
+by_shape = os.environ.get("HEADWAY_GPU_ATTENTION") == "by_shape"
+ms /= 2 if by_shape else 1
 every, steps = int(settings["train.log_every"]), int(settings["train.steps"])
 seeds = len(settings["sweep.seed"].split(",")) if "sweep.seed" in settings else 1
 for run in range(1, seeds + 1):
     for step in range(every, steps + 1, every):
         seconds = 1.0 + 1e-3 * ms * seeds * step
         print(json.dumps({{"run": run, "step": step, "split": "train", "steps_per_second": step / seconds,
-                          "loss": 2.0 + (float(os.environ["LOSS_ERROR" if not by_hand else "HAND_ERROR"]) if cuda else 0.0)}}))
+                          "loss": 2.0 + (float(os.environ["SHAPE_ERROR" if by_shape else "HAND_ERROR" if by_hand else "LOSS_ERROR"]) if cuda else 0.0)}}))
 print(json.dumps({{"summary": True}}))
 """
 KERNELS = """#!{python} -S
@@ -52,7 +54,7 @@ class GpuTest(unittest.TestCase):
         return str(path)
 
     def run_gpu(self, *options, **environment):
-        given = {"LOSS_ERROR": "1e-5", "HAND_ERROR": "1e-5", "MS": "0.5", "EAGER_MS": "2.5", **environment}
+        given = {"LOSS_ERROR": "1e-5", "HAND_ERROR": "1e-5", "SHAPE_ERROR": "1e-5", "MS": "0.5", "EAGER_MS": "2.5", **environment}
         return subprocess.run([sys.executable, "-B", GPU, "--program", self.script("headway", PROGRAM), "--kernels",
                                self.script("kernels", KERNELS), *options], capture_output=True, text=True, check=False,
                               env={**os.environ, "PATH": "/nowhere", "CUDA_HOME": "/nowhere", **given})
@@ -82,7 +84,7 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed")
         row = [line.split() for line in done.stdout.splitlines() if line.startswith("sraven") and " fp32 " in line][0]
-        self.assertEqual(row, ["sraven", "hyla", "fp32", "1", "0.500", "0.100", "2.500", "5.00"])
+        self.assertEqual(row, ["sraven", "hyla", "fp32", "1", "0.500", "0.100", "0.050", "2.500", "5.00"])
         seeds = [line.split() for line in done.stdout.splitlines() if " 16 " in line][0]
         self.assertEqual(seeds, ["sraven", "hyla", "tf32", "16", "0.500"])
 
@@ -93,7 +95,7 @@ class GpuTest(unittest.TestCase):
         self.assertIn("298 layers checked, 3 wrong", done.stdout)
 
     def test_other_losses_than_the_processor_s_are_noticed(self):
-        for wrong in ({"LOSS_ERROR": "0.01"}, {"LOSS_ERROR": "nan"}, {"HAND_ERROR": "0.01"}):
+        for wrong in ({"LOSS_ERROR": "0.01"}, {"LOSS_ERROR": "nan"}, {"HAND_ERROR": "0.01"}, {"SHAPE_ERROR": "0.01"}):
             done = self.run_gpu("--only", "agreement", **wrong)
             self.assertEqual(done.stdout.splitlines()[-1], "gpu: NOT passed (agreement)")
 

@@ -38,7 +38,7 @@ FIRST_TIER = {
     "study": "shard study train_task",
     "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results predict_results provenance prune_results rank_results sample_results theory_results train_results",
     "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network rank sample solve train",
-    "schedule": "merge schedule",
+    "schedule": "schedule",
     "io": "checkpoints dataset_file result_file study_file",
 }
 FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}

@@ -84,30 +84,25 @@ std::vector<To> converted(const std::vector<From>& from) {
   return {from.begin(), from.end()};
 }
 
-/// Rounded to float; rounding the double problem to it first makes both the same problem.
-inline AttentionProblem<float> in_floats(const AttentionProblem<double>& p) {
+template <typename To, typename From>
+AttentionProblem<To> converted_problem(const AttentionProblem<From>& p) {
   return {p.shape,
           p.options,
-          converted<float>(p.query),
-          converted<float>(p.key),
-          converted<float>(p.value),
-          converted<float>(p.bias),
-          converted<float>(p.dropout),
-          converted<float>(p.mixing),
-          converted<float>(p.d_output),
+          converted<To>(p.query),
+          converted<To>(p.key),
+          converted<To>(p.value),
+          converted<To>(p.bias),
+          converted<To>(p.dropout),
+          converted<To>(p.mixing),
+          converted<To>(p.d_output),
           p.mask};
 }
+/// Rounding the double problem to float first makes both the same problem.
+inline AttentionProblem<float> in_floats(const AttentionProblem<double>& p) {
+  return converted_problem<float>(p);
+}
 inline AttentionProblem<double> in_doubles(const AttentionProblem<float>& p) {
-  return {p.shape,
-          p.options,
-          converted<double>(p.query),
-          converted<double>(p.key),
-          converted<double>(p.value),
-          converted<double>(p.bias),
-          converted<double>(p.dropout),
-          converted<double>(p.mixing),
-          converted<double>(p.d_output),
-          p.mask};
+  return converted_problem<double>(p);
 }
 
 template <typename Scalar>

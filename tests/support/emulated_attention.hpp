@@ -18,6 +18,14 @@ struct EmulatedSettings {
   training::GpuDevice device = {};
   int most_groups = 1 << 30;  ///< of examples, in place of the plan's
   bool bias_gradient = true;  ///< where there is a bias
+  /// The gradient of queries in floats, in rows that are longer than it by this: as in a step that
+  /// is written by hand. Small kernels only.
+  std::optional<int> row_beyond = {};
+  /// Lanes that share a token's pairs, and warps of a block, in place of the plan's. Small kernels.
+  struct Lanes {
+    int lanes, warps;
+  };
+  std::optional<Lanes> token_lanes = {};
   /// Dropout drawn in the kernels, in place of the problem's array: seed, index of the stream,
   /// rate.
   struct Drawn {
@@ -54,6 +62,7 @@ class EmulatedLayer {
                                              settings.device);
     if (!plan) throw std::runtime_error("no tile fits the emulated device");
     plan_ = *plan;
+    if (settings.token_lanes) choose_lanes(*settings.token_lanes);
     const int before = plan_.backward.groups;
     plan_.backward.groups = std::min(before, settings.most_groups);
     plan_.bias_sums = plan_.bias_sums / before * plan_.backward.groups;
@@ -74,6 +83,17 @@ class EmulatedLayer {
 
  private:
   using Rounded = std::vector<T>;
+
+  void choose_lanes(const EmulatedSettings::Lanes& chosen) {
+    for (auto* sizes : {&plan_.forward, &plan_.backward}) {
+      const int tokens =
+          sizes->tile_queries * sizes->token_lanes * 32 / sizes->threads;  // of a warp
+      sizes->threads = 32 * chosen.warps;
+      sizes->tile_queries = std::max(1, tokens / chosen.lanes) * chosen.warps;
+      sizes->token_lanes = std::min(chosen.lanes, tokens);
+      sizes->shared_bytes = training::GpuDevice{}.block_shared_bytes;
+    }
+  }
 
   emulated::AttentionArguments<T> arguments() {
     auto x = emulated::arguments_of<T>(p_.shape, p_.options);
@@ -114,11 +134,25 @@ class EmulatedLayer {
     y.mixing_sums = memory_.output("mixing_sums", mixing_sums);
     y.key = memory_.output("d_key", d_key);
     y.value = memory_.output("d_value", d_value);
+    const int row = static_cast<int>(p_.shape.heads * p_.shape.query_dim);
+    const int step = row + settings_.row_beyond.value_or(0);
+    if (settings_.row_beyond) {
+      query_sums.assign(
+          query_.size() / static_cast<std::size_t>(row) * static_cast<std::size_t>(step), 7);
+      y.query_sums = memory_.output("query_sums", query_sums);
+      y.query_sum_steps = {step, step * p_.shape.queries};
+    }
     emulated::launch_backward<kind>(
         device, plan_, x, y,
-        emulated::SummedGradients<T>{memory_.output("d_query", d_query),
-                                     memory_.output("d_bias", answer_.d_bias),
-                                     memory_.output("d_mixing", answer_.d_mixing)});
+        emulated::SummedGradients<T>{
+            settings_.row_beyond ? emulated::Global<T>{} : memory_.output("d_query", d_query),
+            memory_.output("d_bias", answer_.d_bias),
+            memory_.output("d_mixing", answer_.d_mixing)});
+    for (std::size_t i = 0; settings_.row_beyond && i < d_query.size(); ++i) {
+      const auto n = static_cast<std::size_t>(row);
+      d_query[i] =
+          training::from_float<T>(query_sums[i / n * static_cast<std::size_t>(step) + i % n]);
+    }
     copy(d_query, &answer_.d_query);
     copy(d_key, &answer_.d_key);
     copy(d_value, &answer_.d_value);

@@ -1,10 +1,33 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "headway/core/record.hpp"
+#include "headway/types.hpp"
 
 namespace headway {
 
-/// Which trained network a record is about: the members run, label, variant and seed of `Record`.
+/// What a verb of trained networks returns.
+template <class Run>
+struct NetworkRuns {
+  std::vector<Run> runs;    ///< those that were begun
+  std::size_t planned = 0;  ///< how many there would be without an interruption
+  bool interrupted = false;
+  double seconds = 0.0;
+  int threads = 1;
+};
+
+/// Which trained network a record is about.
+struct NetworkRun {
+  Index run = 1;
+  std::string label, variant;
+  std::uint64_t seed = 0;
+};
+
+/// Its fields, as the first of `Record`, which has it as its base.
 template <class Visitor, class Record>
 void fields_of_network(Visitor& visit, Record& r) {
   visit("run", r.run, "number of the run in the training study, counted from 1");

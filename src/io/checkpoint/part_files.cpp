@@ -6,8 +6,8 @@
 
 #include "core/fail.hpp"
 #include "headway/checkpoints.hpp"
-#include "headway/merge.hpp"
 #include "headway/result_file.hpp"
+#include "headway/schedule.hpp"
 #include "headway/shard.hpp"
 
 namespace headway::io {

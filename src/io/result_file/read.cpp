@@ -26,6 +26,14 @@ ResultProvenance read_provenance(const Hdf5InputFile& file) {
   return read_record<ResultProvenance>(file, "");
 }
 
+template <class Result>
+void take_outcome(const Hdf5InputFile& file, Result& result) {
+  const ResultProvenance from = read_provenance(file);
+  result.interrupted = from.partial;
+  result.seconds = from.seconds;
+  result.threads = from.threads;
+}
+
 template <class... Results>
 std::vector<std::string> verbs_of(const std::tuple<Results...>& /*any*/) {
   return {Results::kVerb...};
@@ -60,10 +68,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
                result.heads.size() + 1);
     }
   }
-  const ResultProvenance from = read_provenance(file);
-  result.interrupted = from.partial;
-  result.seconds = from.seconds;
-  result.threads = from.threads;
+  take_outcome(file, result);
   return result;
 }
 
@@ -116,10 +121,7 @@ TrainResult read_train_result(const std::string& file_path, std::string_view byt
       result.runs.push_back(read_trained_run(file, group));
       read_kept_weights(file, group, result.runs.back());
     }
-    const ResultProvenance from = read_provenance(file);
-    result.interrupted = from.partial;
-    result.seconds = from.seconds;
-    result.threads = from.threads;
+    take_outcome(file, result);
     return result;
   };
   return read_hdf5(file_path, kResultSchema, read, bytes);

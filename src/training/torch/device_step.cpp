@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "training/torch/cuda_stream.hpp"
 #ifdef HEADWAY_GPU_KERNELS
@@ -96,12 +97,7 @@ void DeviceStep::prepare(const AdamWStep& step) {
 }
 
 std::vector<StepNumbers> DeviceStep::read() {
-  const Tensor host = history_.narrow(0, 0, steps_).to(at::kCPU).contiguous();
-  const auto* numbers = host.data_ptr<double>();
-  std::vector<StepNumbers> steps;
-  for (Index i = 0; i < steps_; ++i) steps.push_back({numbers[2 * i], numbers[2 * i + 1]});
-  steps_ = 0;
-  return steps;
+  return read_history(history_, std::exchange(steps_, 0));
 }
 
 }  // namespace headway::training::detail

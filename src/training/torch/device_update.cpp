@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace headway::training::detail {
 
@@ -61,12 +62,16 @@ void DeviceUpdate::run() {
   on_.values.copy_(at::where(alive_, values, on_.values));
 }
 
-std::vector<StepNumbers> DeviceUpdate::read() {
-  const Tensor host = history_.narrow(0, 0, steps_).to(at::kCPU).contiguous();
+std::vector<StepNumbers> read_history(const Tensor& history, Index steps) {
+  const Tensor host = history.narrow(0, 0, steps).to(at::kCPU).contiguous();
   const auto* numbers = host.data_ptr<double>();
-  std::vector<StepNumbers> steps;
-  for (Index i = 0; i < steps_; ++i) steps.push_back({numbers[2 * i], numbers[2 * i + 1]});
-  steps_ = 0;
+  std::vector<StepNumbers> out;
+  for (Index i = 0; i < steps; ++i) out.push_back({numbers[2 * i], numbers[2 * i + 1]});
+  return out;
+}
+
+std::vector<StepNumbers> DeviceUpdate::read() {
+  std::vector<StepNumbers> steps = read_history(history_, std::exchange(steps_, 0));
   place_.zero_();
   alive_.fill_(true);
   return steps;

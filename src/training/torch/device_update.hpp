@@ -14,6 +14,9 @@ struct UpdatedArrays {
   at::Tensor values, gradients, first, second, loss;
 };
 
+/// The first `steps` of a history [kMostStepsAhead, 2].
+std::vector<StepNumbers> read_history(const at::Tensor& history, Index steps);
+
 /// prepare() and read() are the host's; run() is what a CUDA graph may record: the same launches on
 /// the same memory each time.
 class DeviceUpdate {

@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "headway/core/memory.hpp"
@@ -20,9 +21,11 @@ const TorchLibrary* load() {
                    HEADWAY_TORCH_LIBRARY_INSTALLED, kTorchLibraryEntry}));
   const TorchLibrary* library = entry(kTorchInterface);
   if (library == nullptr) {
-    throw Error(
-        ErrorKind::kUnavailable,
-        "training: the LibTorch library that was found belongs to another version of Headway");
+    Dl_info found{};
+    dladdr(reinterpret_cast<void*>(entry), &found);  // NOLINT: as above, the other way round
+    throw Error(ErrorKind::kUnavailable,
+                fmt::format("training: {} belongs to another version of Headway",
+                            found.dli_fname != nullptr ? found.dli_fname : HEADWAY_TORCH_LIBRARY));
   }
   return library;
 }

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/study/sections.hpp"
+#include "verbs/networks/keep_runs.hpp"
 
 namespace headway {
 namespace {
@@ -16,10 +16,7 @@ namespace {
 EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
                           const TaskMaker& make_task) {
   EvaluatedRun out;
-  out.run = network.run;
-  out.label = network.label;
-  out.variant = network.variant;
-  out.seed = network.study.seed;
+  static_cast<NetworkRun&>(out) = run_of(network);
   out.step = network.step;
   out.held_out_seen = held_out_seen_in_training(network, study);
   out.task = section_text(study, "task");
@@ -34,22 +31,16 @@ EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
 
 EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
                         const TaskMaker& make_task, Observer& observer) {
-  const Clock::time_point began = Clock::now();
   EvaluateResult result;
-  result.planned = networks.size();
   std::vector<Study> studies;  // all before the first, so that faults show early
   for (const TrainedNetwork& network : networks) studies.push_back(changed_study(network, change));
   std::vector<std::string> texts;
   for (const Study& study : studies) texts.push_back(section_text(study, "task"));
   result.task = task_of_all(texts);
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    if (observer.interrupted()) {
-      result.interrupted = true;
-      break;
-    }
+  keep_runs(result, networks, observer, [&](const TrainedNetwork& network) {
+    const std::size_t i = result.runs.size();
     result.threads = resolve_threads(studies[i].threads);
-    result.runs.push_back(evaluate_one(networks[i], studies[i], make_task));
-    const EvaluatedRun& run = result.runs.back();
+    EvaluatedRun run = evaluate_one(network, studies[i], make_task);
     if (run.held_out_seen > 0.0) {
       observer.warning(
           fmt::format("{}, seed {}: the network was trained on {:.0f} % of these held-out tasks, "
@@ -57,8 +48,8 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
                       run.label, run.seed, 100.0 * run.held_out_seen));
     }
     observer.whole("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
-  }
-  result.seconds = seconds_since(began);
+    return run;
+  });
   return result;
 }
 

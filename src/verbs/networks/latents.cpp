@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "headway/core/clock.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
+#include "verbs/networks/keep_runs.hpp"
 #include "verbs/networks/latent_codes.hpp"
 
 namespace headway {
@@ -134,10 +134,7 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
                             error.what(), study.latents.examples, study.latents.folds));
   }
   LatentRun out;
-  out.run = network.run;
-  out.label = network.label;
-  out.variant = network.variant;
-  out.seed = network.study.seed;
+  static_cast<NetworkRun&>(out) = run_of(network);
   out.task = study.task.kind();
   out.step = network.step;
   out.train = examples.train;
@@ -200,23 +197,18 @@ void check_latents(const Study& study) {
 
 LatentsResult latents(const std::vector<TrainedNetwork>& networks, const TaskMaker& make_task,
                       Observer& observer) {
-  const Clock::time_point began = Clock::now();
   LatentsResult result;
-  result.planned = networks.size();
   for (const TrainedNetwork& network : networks) check_latents(latents_study(network.study));
-  for (const TrainedNetwork& network : networks) {
-    if (observer.interrupted()) {
-      result.interrupted = true;
-      break;
-    }
+  const auto tell = [&] {
     observer.progress("latents", static_cast<double>(result.runs.size()),
                       static_cast<double>(networks.size()));
+  };
+  keep_runs(result, networks, observer, [&](const TrainedNetwork& network) {
+    tell();
     result.threads = resolve_threads(network.study.threads);
-    result.runs.push_back(decode_run(network, make_task, observer));
-  }
-  observer.progress("latents", static_cast<double>(result.runs.size()),
-                    static_cast<double>(networks.size()));
-  result.seconds = seconds_since(began);
+    return decode_run(network, make_task, observer);
+  });
+  tell();
   return result;
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <numeric>
 
-#include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/utf8.hpp"
 #include "headway/error.hpp"
@@ -14,6 +13,7 @@
 #include "results/by_label.hpp"
 #include "tasks/bpe_library.hpp"
 #include "verbs/named_splits.hpp"
+#include "verbs/networks/keep_runs.hpp"
 #include "verbs/networks/new_examples.hpp"
 
 namespace headway {
@@ -193,23 +193,14 @@ NetworkAnswers answers_to_text(const TrainedNetwork& network, const Tokens& toke
 /// Calls answers(network) for each, until interrupted.
 template <class Answers>
 NetworkPredictResult predict_each(const std::vector<TrainedNetwork>& networks,
-                                  const std::string& name, const Answers& answers) {
-  const Clock::time_point began = Clock::now();
+                                  const std::string& name, const Observer& observer,
+                                  const Answers& answers) {
   NetworkPredictResult result;
   result.inputs = name;
-  result.planned = networks.size();
-  for (const TrainedNetwork& network : networks) {
+  keep_runs(result, networks, observer, [&](const TrainedNetwork& network) {
     result.threads = resolve_threads(network.study.threads);
-    try {
-      result.runs.push_back({network.run, network.label, network.variant, network.study.seed,
-                             network.step, answers(network), network.tokenizer});
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kInterrupted) throw;
-      result.interrupted = true;
-      break;
-    }
-  }
-  result.seconds = seconds_since(began);
+    return PredictingRun{run_of(network), network.step, answers(network), network.tokenizer};
+  });
   return result;
 }
 
@@ -290,7 +281,7 @@ NetworkPredictResult predict_inputs(const std::vector<TrainedNetwork>& networks,
   for (const tasks::NamedSplit& set : sets) {
     progress.all += static_cast<double>(set.split.size()) * static_cast<double>(networks.size());
   }
-  return predict_each(networks, inputs.name, [&](const TrainedNetwork& network) {
+  return predict_each(networks, inputs.name, observer, [&](const TrainedNetwork& network) {
     const ReadyNetwork ready = ready_with(network, make_input_task(network, inputs));
     std::vector<NetworkAnswers> all;
     for (const tasks::NamedSplit& set : sets) all.push_back(answers_on(ready, set, progress));
@@ -310,7 +301,7 @@ NetworkPredictResult predict_text(const std::vector<TrainedNetwork>& networks,
     const auto windows = (static_cast<Index>(tokens.back().ids.size()) + most - 1) / most;
     progress.all += static_cast<double>(windows) + 1.0;
   }
-  return predict_each(networks, name, [&](const TrainedNetwork& network) {
+  return predict_each(networks, name, observer, [&](const TrainedNetwork& network) {
     const auto at = static_cast<std::size_t>(&network - networks.data());
     return std::vector{answers_to_text(network, tokens[at], text.size(), progress)};
   });

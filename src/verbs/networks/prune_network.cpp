@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "headway/core/clock.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -16,6 +15,7 @@
 #include "results/by_label.hpp"
 #include "verbs/network_pruner.hpp"
 #include "verbs/networks/checked_removal.hpp"
+#include "verbs/networks/keep_runs.hpp"
 
 namespace headway {
 namespace {
@@ -235,10 +235,7 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
                      Observer& observer) {
   RemovableHeads network(trained, study, make_task, observer);
   RunPruning out;
-  out.run = trained.run;
-  out.label = trained.label;
-  out.variant = trained.variant;
-  out.seed = trained.study.seed;
+  static_cast<NetworkRun&>(out) = run_of(trained);
   out.metric = network.metric();
   out.weights_sha256 = trained.weights_sha256;
   if (!network.transformer() && study.prune.trained().removed_as == RemovedAs::kMean) {
@@ -340,23 +337,16 @@ void check_theory(std::span<const TrainedNetwork> networks, std::span<const Theo
 NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
                                  Observer& observer) {
-  const Clock::time_point began = Clock::now();
   check_theory(networks, theory);
   NetworkPruneResult result;
-  result.planned = networks.size();
   result.threads = resolve_threads(study.threads);
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    try {
-      result.runs.push_back(prune_run(study, networks[i], theory, make_task, observer));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kInterrupted) throw;
-      result.interrupted = true;
-      break;
-    }
-    observer.whole("prune", static_cast<double>(i + 1), static_cast<double>(networks.size()));
-  }
+  keep_runs(result, networks, observer, [&](const TrainedNetwork& network) {
+    RunPruning run = prune_run(study, network, theory, make_task, observer);
+    observer.whole("prune", static_cast<double>(result.runs.size() + 1),
+                   static_cast<double>(networks.size()));
+    return run;
+  });
   result.groups = group_over_seeds(result.runs);
-  result.seconds = seconds_since(began);
   return result;
 }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "headway/core/clock.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -18,6 +17,7 @@
 #include "headway/training/head_removal.hpp"
 #include "verbs/head_ranker.hpp"
 #include "verbs/networks/checked_removal.hpp"
+#include "verbs/networks/keep_runs.hpp"
 #include "verbs/networks/scored_labels.hpp"
 
 namespace headway {
@@ -272,10 +272,7 @@ HeadRanking rank_network(const TrainedNetwork& trained, const Study& study,
   HeadRanking out = ranking_of(
       measured, fmt::format("{}_{}", word_of(study.rank.removed_as), word_of(study.rank.readout)),
       whole, network.labels(), study.rank, study.seed);
-  out.run = trained.run;
-  out.label = trained.label;
-  out.variant = trained.variant;
-  out.seed = trained.study.seed;
+  static_cast<NetworkRun&>(out) = run_of(trained);
   out.split = network.split();
   return out;
 }
@@ -284,9 +281,7 @@ HeadRanking rank_network(const TrainedNetwork& trained, const Study& study,
 
 RankResult rank_networks(const Study& study, std::span<const TrainedNetwork> networks,
                          const TaskMaker& make_task, Observer& observer) {
-  const Clock::time_point began = Clock::now();
   RankResult result;
-  result.planned = networks.size();
   result.threads = resolve_threads(study.threads);
   double done = 0.0, total = 0.0;
   for (const TrainedNetwork& network : networks) {
@@ -294,17 +289,10 @@ RankResult rank_networks(const Study& study, std::span<const TrainedNetwork> net
     total += static_cast<double>(
         model::all_heads(training::head_counts(network.study.train.model)).size());
   }
-  for (const TrainedNetwork& network : networks) {
-    try {
-      result.runs.push_back(rank_network(
-          network, study, make_task, [&] { observer.whole("rank", ++done, total); }, observer));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kInterrupted) throw;
-      result.interrupted = true;
-      break;
-    }
-  }
-  result.seconds = seconds_since(began);
+  const auto tell = [&] { observer.whole("rank", ++done, total); };
+  keep_runs(result, networks, observer, [&](const TrainedNetwork& network) {
+    return rank_network(network, study, make_task, tell, observer);
+  });
   return result;
 }
 

@@ -188,15 +188,6 @@ void start_attention(AttentionStart start, const LearnedProblem& learned, Eigen:
   if (start == AttentionStart::kGiven) z = learned.given;
 }
 
-TheoryProblem outline_problem(const tasks::Dataset& dataset) {
-  TheoryProblem problem;
-  problem.heads = dataset.heads;
-  problem.outputs = dataset.outputs();
-  problem.train_labels = dataset.train.labels;
-  problem.evaluation = evaluation_of(dataset);
-  return problem;
-}
-
 std::unique_ptr<posterior::LearnedChain> learned_target(const Study& study,
                                                         const tasks::Dataset& dataset,
                                                         const LearnedProblem& learned,

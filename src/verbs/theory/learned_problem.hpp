@@ -26,9 +26,6 @@ LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& da
 /// Makes a start of a draw `z` from the prior of the attention weights.
 void start_attention(AttentionStart start, const LearnedProblem& learned, Eigen::Ref<VectorXd> z);
 
-/// Labels and heads alone. There are no path features, since the attention is not known yet.
-TheoryProblem outline_problem(const tasks::Dataset& dataset);
-
 /// Joint minima of order parameters and attention at the points with these numbers. Each point is
 /// that of U given the attention of its lowest minimum.
 SolveResult solve_learned(const Study& study, const tasks::Dataset& dataset,

@@ -63,10 +63,10 @@ struct TheoryProblem {
   std::optional<NetworkProblem> network;
 };
 
-/// Labels of what predictors are judged on.
-Evaluation evaluation_of(const tasks::Dataset& dataset);
+/// Labels and heads alone, for attention that is not known yet.
+TheoryProblem outline_problem(const tasks::Dataset& dataset);
 
-/// All but kernels and network: labels, and the features of what predictors are judged on.
+/// The same with the features of what predictors are judged on.
 TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,
                               Observer& observer);
 

@@ -106,14 +106,18 @@ void require_moderate(const Numbers& numbers, const std::string& dataset, const 
 
 }  // namespace
 
-Evaluation evaluation_of(const tasks::Dataset& dataset) {
-  Evaluation evaluation;
+TheoryProblem outline_problem(const tasks::Dataset& dataset) {
+  TheoryProblem problem;
+  problem.heads = dataset.heads;
+  problem.outputs = dataset.outputs();
+  problem.train_labels = dataset.train.labels;
+  Evaluation& evaluation = problem.evaluation;
   evaluation.test_labels = dataset.test ? dataset.test->labels : MatrixXd(0, dataset.outputs());
   for (const tasks::NamedSplit& set : dataset.sets) {
     evaluation.set_names.push_back(set.name);
     evaluation.set_labels.push_back(set.split.labels);
   }
-  return evaluation;
+  return problem;
 }
 
 MatrixXd scaled_features(const tasks::Split& split, const Study& study,
@@ -133,11 +137,7 @@ MatrixXd scaled_features(const tasks::Split& split, const Study& study,
 
 TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,
                               Observer& observer) {
-  TheoryProblem problem;
-  problem.heads = dataset.heads;
-  problem.outputs = dataset.outputs();
-  problem.train_labels = dataset.train.labels;
-  problem.evaluation = evaluation_of(dataset);
+  TheoryProblem problem = outline_problem(dataset);
   if (dataset.test && dataset.sets.empty()) {
     problem.evaluation_features =
         scaled_features(*dataset.test, study, dataset, observer);  // without a copy

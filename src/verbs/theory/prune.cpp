@@ -263,10 +263,11 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,
                            const SolveResult* known,
                            const std::optional<std::vector<std::size_t>>& wanted) {
+  if (known == nullptr) return solve_problem(study, dataset, problem, observer, {}, wanted);
   const std::vector<SweepPoint> sweep = sweep_points(study, dataset);
   const std::vector<std::size_t> numbers = wanted ? *wanted : dealt_units(sweep.size(), {});
   const auto known_at = [&](std::size_t i) -> const SolvePoint* {
-    if (known == nullptr || known->interrupted) return nullptr;
+    if (known->interrupted) return nullptr;
     const SolvePoint* point = theory_at(*known, sweep[i].widths, sweep[i].temperature);
     const bool fits = point != nullptr && gaussian_process_at(*known, sweep[i].temperature) &&
                       point->order_parameters.layers.size() == problem.heads.size();
@@ -277,11 +278,8 @@ SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
     if (known_at(i) == nullptr) missing.push_back(i);
   }
   const std::size_t reused = numbers.size() - missing.size();
-  if (known != nullptr) {
-    observer.note(
-        fmt::format("the order parameters of {} of {} points are those of the given result", reused,
-                    numbers.size()));
-  }
+  observer.note(fmt::format("the order parameters of {} of {} points are those of the given result",
+                            reused, numbers.size()));
   if (reused == 0) return solve_problem(study, dataset, problem, observer, {}, wanted);
   SolveResult solved =
       missing.empty() ? *known : solve_problem(study, dataset, problem, observer, {}, missing);

@@ -150,32 +150,54 @@ std::vector<float> whole_numbers(Rng* rng, int count) {
   return x;
 }
 
-template <Arithmetic kind>
-void check_product(const ProductSize& n) {
-  Rng rng(1, StreamPurpose::kTests);
-  const auto a = whole_numbers(&rng, n.batches * n.rows * n.inner);
-  const auto b = whole_numbers(&rng, n.batches * n.inner * n.columns);
+std::vector<Bf16> in_bf16(const std::vector<float>& x) {
+  std::vector<Bf16> numbers;
+  for (const float value : x) numbers.push_back(to_bf16(value));
+  return numbers;
+}
+
+// a [batch, row, inner] and b [batch, column, inner], or with `turned` [batch, inner, column].
+template <Arithmetic kind, typename T>
+std::vector<float> product_of(const ProductSize& n, const std::vector<T>& a,
+                              const std::vector<T>& b, bool turned) {
   std::vector<float> c(static_cast<std::size_t>(n.batches * n.rows * n.columns));
   GlobalMemory memory;
-  const Operand<Global<const float>> x = {memory.input("a", a), n.rows * n.inner, n.inner, 1};
-  const Operand<Global<const float>> y = {memory.input("b", b), n.inner * n.columns, 1, n.inner};
+  const Operand<Global<const T>> x = {memory.input("a", a), n.rows * n.inner, n.inner, 1};
+  const Operand<Global<const T>> y = {memory.input("b", b), n.inner * n.columns,
+                                      turned ? n.columns : 1, turned ? 1 : n.inner};
   const Global<float> out = memory.output("c", c);
   launch({1, 1, 96, 0}, [&](Block& block, SharedMemory&) {
     product<kind>(block, n, x, y, [&](int batch, int row, int column, float sum) {
       put(out, (batch * n.rows + row) * n.columns + column, sum);
     });
   });
-  std::vector<float> exact(c.size());
-  for (int i = 0; i < n.batches * n.rows * n.columns; ++i) {
-    const int batch = i / n.columns / n.rows;
-    float sum = 0.0F;
-    for (int k = 0; k < n.inner; ++k) {
-      sum += a[static_cast<std::size_t>((i / n.columns) * n.inner + k)] *
-             b[static_cast<std::size_t>((batch * n.columns + i % n.columns) * n.inner + k)];
+  return c;
+}
+
+template <Arithmetic kind>
+void check_product(const ProductSize& n) {
+  Rng rng(1, StreamPurpose::kTests);
+  const auto a = whole_numbers(&rng, n.batches * n.rows * n.inner);
+  const auto b = whole_numbers(&rng, n.batches * n.inner * n.columns);
+  for (const bool turned : {false, true}) {
+    std::vector<float> exact(static_cast<std::size_t>(n.batches * n.rows * n.columns));
+    for (int i = 0; i < n.batches * n.rows * n.columns; ++i) {
+      const int batch = i / n.columns / n.rows;
+      const int column = i % n.columns;
+      float sum = 0.0F;
+      for (int k = 0; k < n.inner; ++k) {
+        const int at = turned ? (batch * n.inner + k) * n.columns + column
+                              : (batch * n.columns + column) * n.inner + k;
+        sum += a[static_cast<std::size_t>((i / n.columns) * n.inner + k)] *
+               b[static_cast<std::size_t>(at)];
+      }
+      exact[static_cast<std::size_t>(i)] = sum;
     }
-    exact[static_cast<std::size_t>(i)] = sum;
+    CHECK(product_of<kind>(n, a, b, turned) == exact);
+    if (kind == Arithmetic::kBf16) {
+      CHECK(product_of<kind>(n, in_bf16(a), in_bf16(b), turned) == exact);
+    }
   }
-  CHECK(c == exact);
 }
 
 }  // namespace
@@ -189,6 +211,39 @@ TEST_CASE("Products of a block are exact in every arithmetic, for odd sizes") {
     check_product<Arithmetic::kTf32>(n);
     check_product<Arithmetic::kBf16>(n);
   }
+}
+
+TEST_CASE("Lanes of a warp exchange numbers with their neighbours") {
+  Lanes<float> mine;
+  const Warp warp(1);
+  warp.lanes([&](int lane) { mine[lane] = static_cast<float>(lane); });
+  exchange(
+      warp, 5, [&](int lane) { return mine[lane]; },
+      [&](int lane, float other) { mine[lane] = 100.0F * mine[lane] + other; });
+  for (int lane = 0; lane < 32; ++lane) {
+    CHECK(mine[lane] == static_cast<float>(100 * lane + (lane ^ 5)));
+  }
+}
+
+TEST_CASE("The emulator notices wide reads off their grid") {
+  Faulty f;
+  std::vector<Bf16> halves(8, to_bf16(1.5F));
+  const Global<const Bf16> pairs = f.memory.input("halves", halves);
+  CHECK(f.message_of([&](Block& block, SharedMemory&) {
+    for_each(block, 1, [&](int) {
+      CHECK(get4(f.in, 4).value[3] == 1.0F);
+      CHECK(get_pair(pairs + 1, 3) == (halves[0].bits | std::uint32_t{halves[0].bits} << 16U));
+    });
+  }) == "");
+  CHECK_FALSE(may_pair(pairs + 1));
+  CHECK_THAT(
+      f.message_of(
+          [&](Block& block, SharedMemory&) { for_each(block, 1, [&](int) { get4(f.in, 6); }); }),
+      ContainsSubstring("in[6], of 64 elements: thread 0 of block 0 reads four numbers off"));
+  CHECK_THAT(f.message_of([&](Block& block, SharedMemory&) {
+    for_each(block, 1, [&](int) { get_pair(pairs + 1, 4); });
+  }),
+             ContainsSubstring("halves[5], of 8 elements: thread 0 of block 0 reads a pair off"));
 }
 
 TEST_CASE("Numbers are rounded to bf16 and TF32 as the hardware does") {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "engine_answers.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
@@ -16,14 +17,7 @@ using headway::Index;
 namespace {
 
 double distance(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  double difference = 0.0;
-  double size = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += std::pow(static_cast<double>(a[i]) - b[i], 2);
-    size += std::pow(static_cast<double>(b[i]), 2);
-  }
-  return std::sqrt(difference / (size + 1e-14));
+  return relative_to(a, b, 1e-7);
 }
 
 // After one step the first moments are 0.1 times the gradient.

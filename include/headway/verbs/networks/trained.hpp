@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/option_value.hpp"
+#include "headway/results/network_fields.hpp"
 #include "headway/study.hpp"
 #include "headway/train.hpp"
 #include "headway/training/trainer.hpp"
@@ -27,6 +28,11 @@ struct TrainedNetwork {
   bool without_gpu = false;  ///< was trained on a GPU, and there is none here: the CPU reads it
   std::string data_hash;     ///< of the run's data where all runs of the result share it; else ""
 };
+
+/// Which network it is, for records about it.
+inline NetworkRun run_of(const TrainedNetwork& network) {
+  return {network.run, network.label, network.variant, network.study.seed};
+}
 
 /// What differs between the data of a trained network's own task and those it is put on.
 struct TaskChange {

@@ -1,6 +1,11 @@
 // The fused attention kernels for NVIDIA GPUs: their text, compiled to CUDA, and its launches.
+// Those for small layers are compiled in attention_small.cu.
+#include <cstdlib>
+#include <string_view>
+
 #include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/attention_launches.hpp"
+#include "training/kernels/cuda/attention_small_passes.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"
 #include "training/kernels/cuda/launch.hpp"
 
@@ -76,9 +81,12 @@ GpuDevice gpu_device(int device) {
           "properties of the device");
     return value;
   };
+  const char* chosen =
+      std::getenv("HEADWAY_GPU_ATTENTION");  // NOLINT(concurrency-mt-unsafe): is read
   return {attribute(cudaDevAttrMultiProcessorCount),
           attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-          attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)};
+          attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+          chosen != nullptr && std::string_view(chosen) == "by_shape"};
 }
 
 void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
@@ -86,7 +94,12 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
                            void* stream) {
   StreamOfDevice device(stream);
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
-    gpu_kernels::launch_forward<kind>(device, plan, bind<T>(layer, inputs, outputs));
+    const auto x = bind<T>(layer, inputs, outputs);
+    if (plan.kernel == GpuAttentionKernel::kSmall) {
+      gpu_kernels::small_forward<kind>(device, plan, x);
+    } else {
+      gpu_kernels::launch_general_forward<kind>(device, plan, x);
+    }
   });
 }
 
@@ -95,11 +108,17 @@ void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPl
                             const GpuAttentionGradients& gradients, void* stream) {
   StreamOfDevice device(stream);
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
-    gpu_kernels::launch_backward<kind>(
-        device, plan, bind<T>(layer, inputs, passed.outputs),
-        bind<T>(passed.outputs, passed.d_output, gradients),
-        gpu_kernels::SummedGradients<T>{static_cast<T*>(gradients.query), gradients.bias,
-                                        gradients.mixing});
+    const auto x = bind<T>(layer, inputs, passed.outputs);
+    auto y = bind<T>(passed.outputs, passed.d_output, gradients);
+    const gpu_kernels::SummedGradients<T> sums = {static_cast<T*>(gradients.query), gradients.bias,
+                                                  gradients.mixing};
+    if (plan.kernel == GpuAttentionKernel::kSmall) {
+      y.query = sums.query;
+      gpu_kernels::small_backward<kind>(device, plan, x, y);
+      gpu_kernels::launch_sums(device, plan, y, sums);
+    } else {
+      gpu_kernels::launch_general_backward<kind>(device, plan, x, y, sums);
+    }
   });
 }
 

@@ -46,6 +46,7 @@ struct GradientArguments {
   Global<const float> known_over_keys;  ///< the same, once it is known
   Global<float> query_sums;             ///< [key slices, B, Sq, H, d]
   TokenSteps query_sum_steps;
+  Global<T> query;  ///< in place of query_sums, or null; small kernels only
   Global<T> key, value;
   Global<float> bias_sums;    ///< [groups, H, Sq, Sk], or null
   Global<float> mixing_sums;  ///< [groups, key slices, H, dv, dv]

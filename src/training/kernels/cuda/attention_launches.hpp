@@ -4,6 +4,7 @@
 
 #include "training/kernels/cuda/attention_backward.hpp"
 #include "training/kernels/cuda/attention_forward.hpp"
+#include "training/kernels/cuda/attention_small_launches.hpp"
 
 // The kernels as functions of a block, and the order in which a pass launches them. A Device has
 // launch(Grid, kernel): on a GPU that of attention.cu, in the tests the emulator's.
@@ -60,7 +61,7 @@ struct SummedGradients {
 };
 
 template <Arithmetic kind, typename T, typename Device>
-void launch_forward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x) {
+void launch_general_forward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x) {
   x.plan = plan.forward;
   const int tiles = ceiling(x.queries, x.plan.tile_queries);
   device.launch({x.batch * (x.heads / x.plan.heads), tiles, x.plan.threads, x.plan.shared_bytes},
@@ -76,10 +77,26 @@ void launch_sum(Device& device, Global<const float> copies, int count_of_copies,
                 SumOfCopiesKernel<T>{copies, count_of_copies, count, out});
 }
 
+/// The copies of the gradients of bias and M_h that a backward pass left.
+template <typename T, typename Device>
+void launch_sums(Device& device, const GpuAttentionPlan& plan,
+                 const GradientArguments<T>& gradients, const SummedGradients<T>& out) {
+  const int groups = plan.backward.groups;
+  if (plan.bias_sums > 0 && !(out.bias == nullptr)) {
+    launch_sum(device, Global<const float>(gradients.bias_sums), groups, plan.bias_sums / groups,
+               out.bias);
+  }
+  if (plan.mixing_sums > 0 && !(out.mixing == nullptr)) {
+    const int copies = groups * plan.backward.key_slices;
+    launch_sum(device, Global<const float>(gradients.mixing_sums), copies,
+               plan.mixing_sums / copies, out.mixing);
+  }
+}
+
 /// The sums over keys where softmax needs them, the gradients, then the sums of their copies.
 template <Arithmetic kind, typename T, typename Device>
-void launch_backward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x,
-                     GradientArguments<T> gradients, const SummedGradients<T>& out) {
+void launch_general_backward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x,
+                             GradientArguments<T> gradients, const SummedGradients<T>& out) {
   if (plan.over_keys > 0) {
     x.plan = plan.sums;
     const int tiles = ceiling(x.queries, x.plan.tile_queries);
@@ -100,14 +117,28 @@ void launch_backward(Device& device, const GpuAttentionPlan& plan, AttentionArgu
     launch_sum(device, Global<const float>(gradients.query_sums), x.plan.key_slices, query,
                out.query);
   }
-  if (plan.bias_sums > 0 && !(out.bias == nullptr)) {
-    launch_sum(device, Global<const float>(gradients.bias_sums), x.plan.groups,
-               plan.bias_sums / x.plan.groups, out.bias);
+  launch_sums(device, plan, gradients, out);
+}
+
+/// The forward pass by the kernel that the plan names.
+template <Arithmetic kind, typename T, typename Device>
+void launch_forward(Device& device, const GpuAttentionPlan& plan, const AttentionArguments<T>& x) {
+  if (plan.kernel == GpuAttentionKernel::kSmall) {
+    launch_small_forward<kind>(device, plan, x);
+  } else {
+    launch_general_forward<kind>(device, plan, x);
   }
-  if (plan.mixing_sums > 0 && !(out.mixing == nullptr)) {
-    const int copies = x.plan.groups * x.plan.key_slices;
-    launch_sum(device, Global<const float>(gradients.mixing_sums), copies,
-               plan.mixing_sums / copies, out.mixing);
+}
+
+template <Arithmetic kind, typename T, typename Device>
+void launch_backward(Device& device, const GpuAttentionPlan& plan, const AttentionArguments<T>& x,
+                     GradientArguments<T> gradients, const SummedGradients<T>& out) {
+  if (plan.kernel == GpuAttentionKernel::kSmall) {
+    gradients.query = out.query;
+    launch_small_backward<kind>(device, plan, x, gradients);
+    launch_sums(device, plan, gradients, out);
+  } else {
+    launch_general_backward<kind>(device, plan, x, gradients, out);
   }
 }
 

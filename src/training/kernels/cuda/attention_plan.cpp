@@ -6,6 +6,8 @@
 
 #include "training/kernels/cuda/attention_backward.hpp"
 #include "training/kernels/cuda/attention_forward.hpp"
+#include "training/kernels/cuda/attention_small_launches.hpp"
+#include "training/kernels/cuda/attention_time.hpp"
 
 namespace headway::training {
 namespace {
@@ -194,6 +196,91 @@ bool fits_int(const AttentionShape& n) {
          n.batch * n.heads < kLargestExample && n.heads * n.queries < kLargestExample;
 }
 
+// --- small layers -----------------------------------------------------------------------------
+
+constexpr Index kMostSmallTokens = 64;
+constexpr int kMostSmallBackwardThreads =
+    emulated_kernels::SmallBackwardKernel<emulated_kernels::Arithmetic::kFloat32, float,
+                                          emulated_kernels::SmallCut<8, 4>, true>::kMostThreads;
+
+emulated_kernels::SmallPadding padding_of(const AttentionShape& n) {
+  return emulated_kernels::small_padding(n.heads, std::max(n.query_dim, n.value_dim));
+}
+
+// Whether the kernels for small layers take it: padding is at most three quarters of their
+// work.
+bool is_small(const Layer& layer) {
+  const AttentionShape& n = layer.shape;
+  const auto padded = padding_of(n);
+  constexpr Index kMostPadding = 4;
+  return padded.heads > 0 && std::max(n.queries, n.keys) <= kMostSmallTokens &&
+         !has_mixing(layer.options.value_network) &&
+         Index{padded.heads} * padded.dims <=
+             kMostPadding * n.heads * std::max(n.query_dim, n.value_dim);
+}
+
+Index small_shared_bytes(const Layer& layer, int tile, bool backward) {
+  const AttentionShape& n = layer.shape;
+  const bool sums = backward && normalises_over_keys(layer.options.normalisation);
+  CountedMemory memory;
+  static_cast<void>(emulated_kernels::SmallArrays(
+      memory, emulated_kernels::small_sizes(padding_of(n), static_cast<int>(n.queries),
+                                            static_cast<int>(n.keys), tile, sums)));
+  return memory.bytes();
+}
+
+// How many lanes share a token's pairs, and how many warps a block has: what the model of the time
+// likes best.
+std::optional<AttentionPlanSizes> best_small_sizes(const Layer& layer, GpuAttentionPass pass,
+                                                   GpuAttentionPlan plan) {
+  const AttentionShape& n = layer.shape;
+  const bool backward = pass == GpuAttentionPass::kBackward;
+  const auto padded = padding_of(n);
+  const int lanes = padded.heads * padded.dims / emulated_kernels::kSmallRow;
+  std::optional<AttentionPlanSizes> best;
+  double least = 0.0;
+  const int most_warps = (backward ? kMostSmallBackwardThreads : kThreads) / 32;
+  for (int shared = 1; lanes * shared <= 32; shared *= 2) {
+    for (int warps = 1; warps <= most_warps; ++warps) {
+      AttentionPlanSizes sizes;
+      sizes.threads = 32 * warps;
+      sizes.heads = static_cast<int>(n.heads);
+      sizes.token_lanes = shared;
+      sizes.tile_queries = warps * 32 / (lanes * shared);
+      sizes.tile_keys = sizes.tile_queries;
+      sizes.groups = static_cast<int>(groups_of(layer));
+      sizes.key_slices = 1;
+      const Index bytes = small_shared_bytes(layer, sizes.tile_queries, backward);
+      if (bytes > layer.device.block_shared_bytes) continue;
+      sizes.shared_bytes = static_cast<int>(bytes);
+      (backward ? plan.backward : plan.forward) = sizes;
+      const double ms =
+          gpu_attention_time({n, layer.options, layer.arithmetic}, plan, pass, layer.device).ms;
+      if (best && ms >= least) continue;
+      best = sizes;
+      least = ms;
+    }
+  }
+  return best;
+}
+
+std::optional<GpuAttentionPlan> plan_small(const Layer& layer) {
+  const AttentionShape& n = layer.shape;
+  GpuAttentionPlan plan;
+  plan.kernel = GpuAttentionKernel::kSmall;
+  if (layer.bias_gradient) plan.bias_sums = groups_of(layer) * n.heads * n.queries * n.keys;
+  if (normalises_over_keys(layer.options.normalisation) &&
+      is_generated(layer.options.value_network)) {
+    plan.over_keys = n.batch * n.heads * n.queries;
+  }
+  const auto forward = best_small_sizes(layer, GpuAttentionPass::kForward, plan);
+  const auto backward = best_small_sizes(layer, GpuAttentionPass::kBackward, plan);
+  if (!forward || !backward) return std::nullopt;
+  plan.forward = *forward;
+  plan.backward = *backward;
+  return plan;
+}
+
 }  // namespace
 
 std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
@@ -203,6 +290,9 @@ std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
   shape.validate();
   if (!fits_int(shape)) return std::nullopt;
   const Layer layer{shape, options, arithmetic, bias_gradient, dropout, device};
+  if (device.kernels_by_shape && is_small(layer)) {
+    if (const auto small = plan_small(layer)) return small;
+  }
   const bool softmax = normalises_over_keys(options.normalisation);
   const auto forward = best_sizes(layer, Kernel::kForward);
   const auto sums = softmax ? best_sizes(layer, Kernel::kSums) : AttentionPlanSizes{};

@@ -21,6 +21,8 @@ struct GpuDevice {
   int multiprocessors = 132;
   int block_shared_bytes = 232448;  ///< most of one block; these are an H100's
   int shared_bytes = 233472;        ///< of a multiprocessor
+  /// Whether kernels made for a shape take the layers that fit them, in place of the general ones.
+  bool kernels_by_shape = false;
 };
 
 /// Numbers of an array from one token to the next, and from one example to the next.
@@ -35,19 +37,26 @@ struct AttentionPlanSizes {
   int heads = 0;    ///< of a block: all, but for a plain network without RMSHead one
   int tile_queries = 0;
   int tile_keys = 0;
-  int tile_dims = 0;   ///< of what a value network computes, at a time
-  int groups = 0;      ///< runs of examples, each of one block (backward)
-  int key_slices = 0;  ///< runs of keys, each of one block (backward)
-  int slice_keys = 0;  ///< keys of a slice
+  int tile_dims = 0;    ///< of what a value network computes, at a time
+  int groups = 0;       ///< runs of examples, each of one block (backward)
+  int key_slices = 0;   ///< runs of keys, each of one block (backward)
+  int slice_keys = 0;   ///< keys of a slice
+  int token_lanes = 0;  ///< lanes among which a token's pairs are dealt (small kernels)
   int shared_bytes = 0;
 };
 
+enum class GpuAttentionKernel {
+  kGeneral,  ///< attention_forward.hpp, attention_backward.hpp
+  kSmall,    ///< attention_small_forward.hpp, attention_small_backward.hpp
+};
+
 struct GpuAttentionPlan {
+  GpuAttentionKernel kernel = GpuAttentionKernel::kGeneral;
   AttentionPlanSizes forward;
   AttentionPlanSizes sums;  ///< of the sums over keys: softmax only
   AttentionPlanSizes backward;
   // Floats of workspace of the backward pass.
-  Index query_sums = 0;   ///< [key slices, B, Sq, H, d]
+  Index query_sums = 0;   ///< [key slices, B, Sq, H, d]; 0 of small kernels, which need no copies
   Index bias_sums = 0;    ///< [groups, H, Sq, Sk]; 0 where no gradient of a bias is wanted
   Index mixing_sums = 0;  ///< [groups * key slices, H, dv, dv]; 0 but for hyla_deep
   Index over_keys = 0;    ///< [B, H, Sq]; softmax only

@@ -34,9 +34,26 @@ HEADWAY_NUMBER float to_float(Bf16 x) {
 
 /// Rounded to nearest, ties to even; a NaN stays one.
 HEADWAY_NUMBER Bf16 to_bf16(float x) {
+#ifdef __CUDA_ARCH__
+  Bf16 rounded;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(x));
+  return rounded;
+#else
   const std::uint32_t bits = bits_of(x);
   if (x != x) return {static_cast<std::uint16_t>((bits >> 16U) | 0x40U)};
   return {static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U)};
+#endif
+}
+
+/// Two in a word, `low` in its lower half.
+HEADWAY_NUMBER std::uint32_t bf16_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  std::uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#else
+  return to_bf16(low).bits | static_cast<std::uint32_t>(to_bf16(high).bits) << 16U;
+#endif
 }
 
 /// The 11 bits of mantissa that TF32 keeps (counting the hidden one), ties away from zero.

@@ -30,6 +30,14 @@ __device__ __forceinline__ void add(float* array, std::int64_t i, float value) {
   array[i] += value;
 }
 
+/// Elements i and i + 1 in one access, the first in the lower half; may_pair(array) and i even.
+__device__ __forceinline__ std::uint32_t get_pair(const Bf16* array, std::int64_t i) {
+  return *reinterpret_cast<const std::uint32_t*>(array + i);
+}
+__device__ __forceinline__ bool may_pair(const Bf16* array) {
+  return reinterpret_cast<std::uintptr_t>(array) % 4 == 0;
+}
+
 /// x y + sum, rounded once.
 __device__ __forceinline__ float fused(float x, float y, float sum) { return fmaf(x, y, sum); }
 
@@ -56,6 +64,14 @@ class Lanes {
  private:
   T mine_ = {};
 };
+
+/// take(lane, give(lane ^ mask)) for every lane of a warp.
+template <typename Give, typename Take>
+__device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give& give,
+                                         const Take& take) {
+  constexpr unsigned kAll = 0xFFFFFFFFU;
+  warp.lanes([&](int lane) { take(lane, __shfl_xor_sync(kAll, give(lane), mask)); });
+}
 
 class Block {
  public:
@@ -103,6 +119,12 @@ struct Words1 {
 struct Floats4 {
   float value[4];
 };
+
+/// Elements i to i + 3 in one access; i is a multiple of 4.
+__device__ __forceinline__ Floats4 get4(const float* array, std::int64_t i) {
+  const float4 x = *reinterpret_cast<const float4*>(array + i);
+  return {x.x, x.y, x.z, x.w};
+}
 
 // c += a b on a tensor core, laid over the lanes as PTX says. An instruction must be a literal.
 #define HEADWAY_TENSOR_PRODUCT(name, instruction)                                                  \

@@ -23,6 +23,14 @@
 
 namespace headway::training::HEADWAY_GPU {
 
+/// Of a block of this kernel.
+template <typename Kernel>
+constexpr int most_threads_of() {
+  constexpr int kThreads = 256;
+  if constexpr (requires { Kernel::kMostThreads; }) return Kernel::kMostThreads;
+  return kThreads;
+}
+
 HEADWAY_BOTH constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
 
 /// Work items 0 .. count - 1 over the threads of a block; a barrier after.

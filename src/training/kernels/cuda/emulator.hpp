@@ -147,6 +147,18 @@ void put_bits(Checked<T> p, std::int64_t i, T value) {
 }
 inline void add(Checked<float> p, std::int64_t i, float value) { put(p, i, get(p, i) + value); }
 
+/// Elements i and i + 1 in one access, the first in the lower half. Error{kInternal} unless their
+/// place is even; may_pair says so of the array.
+template <typename T>
+std::uint32_t get_pair(Checked<T> p, std::int64_t i) {
+  if ((p.offset + i) % 2 != 0) p.array->fail(p.offset + i, "reads a pair off its grid");
+  return get_bits(p, i).bits | static_cast<std::uint32_t>(get_bits(p, i + 1).bits) << 16U;
+}
+template <typename T>
+bool may_pair(Checked<T> p) {
+  return p.offset % 2 == 0;
+}
+
 inline float fused(float x, float y, float sum) { return std::fma(x, y, sum); }
 
 class Warp {
@@ -174,6 +186,14 @@ class Lanes {
  private:
   std::array<T, 32> all_ = {};
 };
+
+/// take(lane, give(lane ^ mask)) for every lane of a warp.
+template <typename Give, typename Take>
+void exchange(const Warp& warp, int mask, const Give& give, const Take& take) {
+  std::array<float, 32> given = {};
+  warp.lanes([&](int lane) { given[static_cast<std::size_t>(lane)] = give(lane); });
+  warp.lanes([&](int lane) { take(lane, given[static_cast<std::size_t>(lane ^ mask)]); });
+}
 
 class Block {
  public:
@@ -284,6 +304,12 @@ struct Words2 {
 struct Floats4 {
   std::array<float, 4> value;
 };
+
+/// Elements i to i + 3 in one access. Error{kInternal} unless i is a multiple of 4.
+inline Floats4 get4(Checked<const float> p, std::int64_t i) {
+  if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "reads four numbers off their grid");
+  return {get(p, i), get(p, i + 1), get(p, i + 2), get(p, i + 3)};
+}
 
 /// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
 /// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.

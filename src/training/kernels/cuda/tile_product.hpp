@@ -1,5 +1,8 @@
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "training/kernels/cuda/device.hpp"
 
 // Products of small matrices, many at a time, by all threads of a block. Operands lie anywhere,
@@ -78,16 +81,29 @@ HEADWAY_DEVICE void multiply_add(Block& block, const ProductSize& n, const Opera
 
 // --- tensor cores -----------------------------------------------------------------------------
 
-/// The operand's element, 0 beyond its edge.
-template <typename Pointer>
-HEADWAY_DEVICE float element_or_zero(const Operand<Pointer>& x, int batch, int row, int rows,
-                                     int column, int columns) {
-  if (row >= rows || column >= columns) return 0.0F;
-  return get(x.data, batch * x.batch_step + row * x.row_step + column * x.column_step);
-}
+/// Where the eight lanes' lines, or the four lanes' places along the inner dimension, of one word
+/// of a fragment begin, which of them is a lane's, and how many the operand has. All lanes of a
+/// warp have the same `first` and `count`: only at an edge does each lane ask for itself.
+struct Along {
+  int first, mine, count;
+  [[nodiscard]] HEADWAY_DEVICE bool none() const { return first >= count; }
+  [[nodiscard]] HEADWAY_DEVICE bool all(int width) const { return first + width <= count; }
+  [[nodiscard]] HEADWAY_DEVICE bool inside(int more = 0) const {
+    return first + mine + more < count;
+  }
+};
 
-HEADWAY_DEVICE std::uint32_t bf16_pair(float low, float high) {
-  return to_bf16(low).bits | static_cast<std::uint32_t>(to_bf16(high).bits) << 16U;
+/// What get_bits of a pointer gives.
+template <typename Pointer>
+using NumberOf = std::remove_cvref_t<decltype(get_bits(std::declval<Pointer>(), 0))>;
+
+/// Whether the elements of an operand of bf16 can be read two at a time along the inner dimension.
+template <typename Pointer>
+HEADWAY_DEVICE bool reads_pairs(const Operand<Pointer>& x, int inner_step, int line_step) {
+  if constexpr (sizeof(NumberOf<Pointer>) == sizeof(Bf16)) {
+    return inner_step == 1 && line_step % 2 == 0 && x.batch_step % 2 == 0 && may_pair(x.data);
+  }
+  return false;
 }
 
 /// Lane 4 g + t's part of a tile of `a` [16, kStep] and of `b` [kStep, 8] (PTX, "Matrix Fragments
@@ -99,24 +115,41 @@ template <>
 struct Fragments<Arithmetic::kTf32> {
   static constexpr int kStep = 8;
 
+  /// The element at place `at`, or 0.
+  template <typename Pointer>
+  static HEADWAY_DEVICE std::uint32_t word(Pointer data, int at, const Along& lines,
+                                           const Along& places) {
+    if (lines.none() || places.none()) return 0;
+    if (!lines.all(8) || !places.all(4)) {
+      if (!lines.inside() || !places.inside()) return 0;
+    }
+    return bits_of(to_tf32(get(data, at)));
+  }
+
   template <typename A>
   // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_a(const Operand<A>& a, const ProductSize& n, int batch, int row,
                                     int k, int lane, Words4& out) {
+    const int start =
+        batch * a.batch_step + (row + lane / 4) * a.row_step + (k + lane % 4) * a.column_step;
     HEADWAY_UNROLL
     for (int i = 0; i < 4; ++i) {
-      out.word[i] = bits_of(to_tf32(element_or_zero(a, batch, row + lane / 4 + 8 * (i % 2), n.rows,
-                                                    k + lane % 4 + 4 * (i / 2), n.inner)));
+      const int lines = 8 * (i % 2);
+      const int places = 4 * (i / 2);
+      out.word[i] = word(a.data, start + lines * a.row_step + places * a.column_step,
+                         {row + lines, lane / 4, n.rows}, {k + places, lane % 4, n.inner});
     }
   }
   template <typename B>
   // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_b(const Operand<B>& b, const ProductSize& n, int batch, int k,
                                     int column, int lane, Words2& out) {
+    const int start =
+        batch * b.batch_step + (column + lane / 4) * b.column_step + (k + lane % 4) * b.row_step;
     HEADWAY_UNROLL
     for (int i = 0; i < 2; ++i) {
-      out.word[i] = bits_of(to_tf32(
-          element_or_zero(b, batch, k + lane % 4 + 4 * i, n.inner, column + lane / 4, n.columns)));
+      out.word[i] = word(b.data, start + 4 * i * b.row_step, {column, lane / 4, n.columns},
+                         {k + 4 * i, lane % 4, n.inner});
     }
   }
   static HEADWAY_DEVICE void multiply(const Warp& warp, Lanes<Floats4>& c, const Lanes<Words4>& a,
@@ -129,28 +162,56 @@ template <>
 struct Fragments<Arithmetic::kBf16> {
   static constexpr int kStep = 16;
 
+  /// How an operand's elements are read along the inner dimension.
+  struct Reading {
+    int step;
+    bool paired;
+  };
+
+  /// The element at place `at` and the next one along the inner dimension, 0 beyond the edge.
+  template <typename Pointer>
+  static HEADWAY_DEVICE std::uint32_t word(Pointer data, int at, const Reading& reading,
+                                           const Along& lines, const Along& places) {
+    if (lines.none() || places.none()) return 0;
+    if (!lines.all(8) || !places.all(8)) {
+      if (!lines.inside() || !places.inside()) return 0;
+      if (!places.inside(1)) return bf16_pair(get(data, at), 0.0F);
+    }
+    if constexpr (sizeof(NumberOf<Pointer>) == sizeof(Bf16)) {
+      if (reading.paired) return get_pair(data, at);
+      return get_bits(data, at).bits |
+             static_cast<std::uint32_t>(get_bits(data, at + reading.step).bits) << 16U;
+    } else {
+      return bf16_pair(get(data, at), get(data, at + reading.step));
+    }
+  }
+
   template <typename A>
   // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_a(const Operand<A>& a, const ProductSize& n, int batch, int row,
                                     int k, int lane, Words4& out) {
+    const Reading reading = {a.column_step, reads_pairs(a, a.column_step, a.row_step)};
+    const int start =
+        batch * a.batch_step + (row + lane / 4) * a.row_step + (k + 2 * (lane % 4)) * a.column_step;
     HEADWAY_UNROLL
     for (int i = 0; i < 4; ++i) {
-      const int at_row = row + lane / 4 + 8 * (i % 2);
-      const int at = k + 2 * (lane % 4) + 8 * (i / 2);
-      out.word[i] = bf16_pair(element_or_zero(a, batch, at_row, n.rows, at, n.inner),
-                              element_or_zero(a, batch, at_row, n.rows, at + 1, n.inner));
+      const int lines = 8 * (i % 2);
+      const int places = 8 * (i / 2);
+      out.word[i] = word(a.data, start + lines * a.row_step + places * a.column_step, reading,
+                         {row + lines, lane / 4, n.rows}, {k + places, 2 * (lane % 4), n.inner});
     }
   }
   template <typename B>
   // NOLINTNEXTLINE(readability-function-size): a place among registers
   static HEADWAY_DEVICE void load_b(const Operand<B>& b, const ProductSize& n, int batch, int k,
                                     int column, int lane, Words2& out) {
+    const Reading reading = {b.row_step, reads_pairs(b, b.row_step, b.column_step)};
+    const int start = batch * b.batch_step + (column + lane / 4) * b.column_step +
+                      (k + 2 * (lane % 4)) * b.row_step;
     HEADWAY_UNROLL
     for (int i = 0; i < 2; ++i) {
-      const int at = k + 2 * (lane % 4) + 8 * i;
-      const int at_column = column + lane / 4;
-      out.word[i] = bf16_pair(element_or_zero(b, batch, at, n.inner, at_column, n.columns),
-                              element_or_zero(b, batch, at + 1, n.inner, at_column, n.columns));
+      out.word[i] = word(b.data, start + 8 * i * b.row_step, reading, {column, lane / 4, n.columns},
+                         {k + 8 * i, 2 * (lane % 4), n.inner});
     }
   }
   static HEADWAY_DEVICE void multiply(const Warp& warp, Lanes<Floats4>& c, const Lanes<Words4>& a,

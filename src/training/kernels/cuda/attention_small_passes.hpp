@@ -1,0 +1,19 @@
+#pragma once
+
+#include "training/kernels/cuda/attention_arguments.hpp"
+#include "training/kernels/cuda/launch.hpp"
+#include "training/kernels/cuda/tile_product.hpp"
+
+// The passes of small layers, compiled by themselves (attention_small.cu). For nvcc alone.
+namespace headway::training::gpu_kernels {
+
+template <Arithmetic kind, typename T>
+void small_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                   const AttentionArguments<T>& x);
+
+/// The gradient of the bias is left in its copies.
+template <Arithmetic kind, typename T>
+void small_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                    const AttentionArguments<T>& x, const GradientArguments<T>& gradients);
+
+}  // namespace headway::training::gpu_kernels

@@ -1,0 +1,242 @@
+#include "training/kernels/cuda/attention_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "training/kernels/cuda/attention_small_launches.hpp"
+
+namespace headway::training {
+namespace {
+
+using emulated_kernels::ceiling;
+using emulated_kernels::kSmallRow;
+using emulated_kernels::small_padding;
+using emulated_kernels::SmallPadding;
+
+// Of a multiprocessor, in a cycle.
+constexpr double kInstructions = 4.0;   // of warps
+constexpr double kSharedBytes = 128.0;  // read or exchanged
+constexpr double kHertz = 1.755e9;
+constexpr double kMemoryBytes = 3.35e12;   // of the device, in a second
+constexpr double kLaunchSeconds = 1.5e-6;  // within a graph
+constexpr int kRegisters = 65536;
+constexpr int kBlockOverhead = 1024;  // bytes that the driver keeps of each block
+constexpr int kFloat = 4;
+
+double as_double(Index n) { return static_cast<double>(n); }
+
+// Registers of a thread: what ptxas gives at most.
+int blocks_at_once(const AttentionPlanSizes& sizes, int registers, const GpuDevice& device) {
+  const int by_memory = device.shared_bytes / (sizes.shared_bytes + kBlockOverhead);
+  const int by_registers = kRegisters / (registers * std::max(sizes.threads, 1));
+  return std::max(1, std::min(by_memory, by_registers));
+}
+
+// What a lane does for one pair.
+struct PairWork {
+  double multiply_adds = 0.0;
+  double exchanges = 0.0;
+  double others = 0.0;   // instructions: addresses, weights, the nonlinearity
+  double latency = 0.0;  // cycles from the first instruction to the last
+};
+
+PairWork small_pair(const GpuAttentionLayer& layer, GpuAttentionPass pass) {
+  const AttentionShape& n = layer.shape;
+  const SmallPadding p = small_padding(n.heads, std::max(n.query_dim, n.value_dim));
+  const bool backward = pass == GpuAttentionPass::kBackward;
+  const bool generated = is_generated(layer.options.value_network);
+  const double own = kSmallRow / p.dims;
+  const double lanes = p.heads / own;
+  PairWork w;
+  const double rows = backward ? (generated ? 6.5 : 3.5) : (generated ? 3.0 : 2.0);
+  w.multiply_adds = rows * kSmallRow;
+  const double sweeps = backward ? 2.0 : 1.0;
+  if (generated) w.exchanges += sweeps * (p.heads - own);
+  if (normalises_over_heads(layer.options.normalisation)) w.exchanges += sweeps * std::log2(lanes);
+  w.others = sweeps * (40.0 + 8.0 * own + (generated ? 10.0 * kSmallRow / p.heads : 0.0));
+  w.latency = sweeps * (generated ? 350.0 : 200.0);
+  if (normalises_over_keys(layer.options.normalisation) && !backward) {  // the sweep before
+    w.multiply_adds += kSmallRow;
+    w.others += 40.0 + 16.0 * own;
+    w.latency += 250.0;
+  }
+  return w;
+}
+
+GpuAttentionTime small_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                            GpuAttentionPass pass, const GpuDevice& device) {
+  const AttentionShape& n = layer.shape;
+  const bool backward = pass == GpuAttentionPass::kBackward;
+  const AttentionPlanSizes& sizes = backward ? plan.backward : plan.forward;
+  const SmallPadding p = small_padding(n.heads, std::max(n.query_dim, n.value_dim));
+  const PairWork w = small_pair(layer, pass);
+  const int queries = static_cast<int>(n.queries);
+  const int keys = static_cast<int>(n.keys);
+  const double tiles =
+      ceiling(queries, sizes.tile_queries) + (backward ? ceiling(keys, sizes.tile_queries) : 0);
+  const double blocks = as_double(n.batch) * tiles;
+  const double steps = ceiling(std::max(queries, keys), sizes.token_lanes);
+  const double warps_of_block = sizes.threads / 32;
+  const bool again = backward && plan.over_keys > 0;
+
+  GpuAttentionTime t;
+  t.launches = 1 + (again ? 1 : 0) + (plan.bias_sums > 0 && backward ? 1 : 0);
+  const double lane_steps = blocks * warps_of_block * 32.0 * steps * (again ? 1.5 : 1.0);
+  t.flops = 2.0 * lane_steps * w.multiply_adds;
+  const double loaded = 2.0 * p.heads * p.dims * std::max(queries, keys);  // numbers of a block
+  t.shared_bytes = kFloat * (lane_steps * (2.0 * kSmallRow + 1.0 + w.exchanges) + blocks * loaded);
+  const double number = layer.arithmetic == GpuArithmetic::kBf16 ? 2.0 : 4.0;
+  const double rows =
+      as_double(n.batch * n.heads * n.queries) * as_double(n.query_dim + n.value_dim);
+  t.global_bytes = number * (blocks * loaded + rows * (backward ? 3.0 : 1.0)) +
+                   2.0 * kFloat * as_double(backward ? plan.bias_sums : 0);
+  const int beside = blocks_at_once(sizes, backward ? 168 : 128, device);
+  t.warps = beside * warps_of_block;
+
+  const double issued =
+      (w.multiply_adds + w.exchanges + w.others + 2.0 * kSmallRow / 4) / kInstructions;
+  const double exchanged = kFloat * 32.0 * (2.0 * kSmallRow + 1.0 + w.exchanges) / kSharedBytes;
+  const double of_loading = 1500.0 + 20.0 * loaded / (32.0 * kInstructions) * beside;
+  const double waves = std::ceil(blocks / (static_cast<double>(device.multiprocessors) * beside));
+  const double resident =
+      std::min(t.warps, std::ceil(blocks / device.multiprocessors) * warps_of_block);
+  const double step = std::max(w.latency, resident * std::max(issued, exchanged));
+  const double cycles = waves * (of_loading + steps * step * (again ? 1.5 : 1.0));
+  t.ms = 1e3 *
+         (std::max(cycles / kHertz, t.global_bytes / kMemoryBytes) + t.launches * kLaunchSeconds);
+  return t;
+}
+
+// --- the general kernels ------------------------------------------------------------------------
+
+// A product of a block (tile_product.hpp), which ends with a barrier.
+struct TileProduct {
+  double batches, rows, columns, inner;
+};
+
+std::vector<TileProduct> products_of_tile(const GpuAttentionLayer& layer,
+                                          const AttentionPlanSizes& sizes, GpuAttentionPass pass) {
+  const double heads = sizes.heads;
+  const double queries = sizes.tile_queries;
+  const double keys = sizes.tile_keys;
+  const double d = as_double(layer.shape.query_dim);
+  const double dv = as_double(layer.shape.value_dim);
+  const bool backward = pass == GpuAttentionPass::kBackward;
+  const bool softmax = normalises_over_keys(layer.options.normalisation);
+  std::vector<TileProduct> list = {{heads, queries, keys, d}};          // scores
+  if (softmax && !backward) list.push_back({heads, queries, keys, d});  // for the log sums
+  if (backward) {
+    list.push_back({heads, keys, d, queries});  // gradients of keys and queries
+    list.push_back({heads, queries, d, keys});
+  }
+  if (!is_generated(layer.options.value_network)) {
+    list.push_back({heads, queries, backward ? keys : dv, backward ? dv : keys});
+    if (backward) list.push_back({heads, keys, dv, queries});
+    return list;
+  }
+  const double dims = sizes.tile_dims;
+  for (double dim = 0.0; dim < dv; dim += dims) {
+    list.push_back({keys, queries, dims, heads});  // u
+    if (!backward) {
+      list.push_back({queries, dims, heads, keys});
+      continue;
+    }
+    list.push_back({queries, keys, heads, dims});
+    list.push_back({queries, keys, dims, heads});
+    list.push_back({keys, queries, heads, dims});
+    list.push_back({keys, dims, heads, queries});
+  }
+  const int mixes = has_mixing(layer.options.value_network) ? (backward ? 3 : 1) : 0;
+  for (int i = 0; i < mixes; ++i) list.push_back({heads, queries * keys, dv, dv});
+  return list;
+}
+
+// Rounds of a block's warps through a product, a warp's instructions in one, and bytes of shared
+// memory. The numbers of instructions are read off the code: operands with their addresses, bounds
+// and rounding, multiply-adds, and sums with theirs.
+struct ProductTime {
+  double rounds, instructions, bytes;
+};
+ProductTime time_of(const TileProduct& n, GpuArithmetic arithmetic, int threads) {
+  const auto up = [](double a, double b) { return std::ceil(a / b); };
+  constexpr double kSetUp = 40.0;
+  if (arithmetic == GpuArithmetic::kFloat32) {
+    const double tiles = n.batches * up(n.rows, 4.0) * up(n.columns, 4.0);
+    return {up(tiles, threads), kSetUp + 32.0 * n.inner + 16.0 * 12.0,
+            kFloat * tiles * (8.0 * n.inner + 32.0)};
+  }
+  const bool half = arithmetic == GpuArithmetic::kBf16;
+  const double steps = up(n.inner, half ? 16.0 : 8.0);
+  const double operands = half ? 24.0 : 12.0;  // of a lane in a step, of a tile of 32 x 16
+  const double tiles = n.batches * up(n.rows, 32.0) * up(n.columns, 16.0);
+  return {up(tiles, threads / 32.0), kSetUp + steps * operands * (half ? 6.0 : 7.0) + 16.0 * 15.0,
+          tiles * 32.0 * (steps * operands * (half ? 2.0 : 4.0) + 32.0 * kFloat)};
+}
+
+GpuAttentionTime general_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                              GpuAttentionPass pass, const GpuDevice& device) {
+  const AttentionShape& n = layer.shape;
+  const bool backward = pass == GpuAttentionPass::kBackward;
+  const AttentionPlanSizes& sizes = backward ? plan.backward : plan.forward;
+  const int queries = static_cast<int>(n.queries);
+  const int keys = static_cast<int>(n.keys);
+  const double query_tiles = ceiling(queries, sizes.tile_queries);
+  const double key_tiles = ceiling(keys, sizes.tile_keys);
+  const double slices = backward ? sizes.key_slices : 1.0;
+  const double runs = as_double(n.heads) / sizes.heads;
+  const double blocks =
+      runs * (backward ? sizes.groups * slices : as_double(n.batch) * query_tiles);
+  // Tiles that a causal mask hides are left out.
+  const double seen =
+      as_double(n.visible_pairs(layer.options.causal)) / as_double(n.queries * n.keys);
+  const double all_tiles = as_double(n.batch) * runs * query_tiles * key_tiles *
+                           std::min(1.0, seen + 0.5 / std::max(query_tiles, key_tiles));
+  const int beside = blocks_at_once(sizes, 128, device);
+  const double warps = sizes.threads / 32.0;
+  const double at_once =
+      std::min(static_cast<double>(beside), std::ceil(blocks / device.multiprocessors));
+
+  GpuAttentionTime t;
+  t.warps = beside * warps;
+  t.launches = backward ? 2 + (plan.over_keys > 0 ? 1 : 0) + (plan.bias_sums > 0 ? 1 : 0) +
+                              (plan.mixing_sums > 0 ? 1 : 0)
+                        : 1;
+  constexpr double kLatency = 800.0;  // cycles of a phase of a block by itself
+  double cycles = 0.0;                // of a tile, while others run beside it
+  const auto phase = [&](double rounds, double instructions) {
+    cycles += std::max(kLatency, rounds * instructions * warps * at_once / kInstructions);
+  };
+  for (const TileProduct& one : products_of_tile(layer, sizes, pass)) {
+    const ProductTime p = time_of(one, layer.arithmetic, sizes.threads);
+    t.flops += 2.0 * all_tiles * one.batches * one.rows * one.columns * one.inner;
+    t.shared_bytes += all_tiles * p.bytes;
+    phase(p.rounds, p.instructions);
+  }
+  const double pairs = sizes.tile_queries * sizes.tile_keys;
+  for (int i = 0; i < (backward ? 2 : 1); ++i) {  // weights, gradients of scores
+    phase(std::ceil(pairs / sizes.threads), 40.0 + 12.0 * sizes.heads);
+  }
+  const double row = sizes.heads * as_double(n.query_dim + n.value_dim);
+  for (int i = 0; i < (backward ? 4 : 3); ++i) {  // rows that are loaded, cleared, stored
+    phase(std::ceil(sizes.tile_keys * row / 2.0 / sizes.threads), 20.0);
+  }
+  const double number = layer.arithmetic == GpuArithmetic::kBf16 ? 2.0 : 4.0;
+  t.global_bytes =
+      number * all_tiles * row * (sizes.tile_keys + (backward ? 2.0 * sizes.tile_queries : 0.0)) +
+      2.0 * kFloat * as_double(backward ? plan.query_sums + plan.bias_sums + plan.mixing_sums : 0);
+  const double waves = std::ceil(blocks / (static_cast<double>(device.multiprocessors) * beside));
+  const double seconds = waves * cycles * (all_tiles / blocks) / kHertz;
+  t.ms = 1e3 * (std::max(seconds, t.global_bytes / kMemoryBytes) + t.launches * kLaunchSeconds);
+  return t;
+}
+
+}  // namespace
+
+GpuAttentionTime gpu_attention_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                                    GpuAttentionPass pass, const GpuDevice& device) {
+  return plan.kernel == GpuAttentionKernel::kSmall ? small_time(layer, plan, pass, device)
+                                                   : general_time(layer, plan, pass, device);
+}
+
+}  // namespace headway::training
