@@ -21,7 +21,9 @@ namespace {
 
 tasks::Dataset small_dataset() {
   Rng rng(5, StreamPurpose::kTests);
-  return random_dataset({2}, {8, 4, 3}, rng);
+  tasks::Dataset dataset = random_dataset({2}, {8, 4, 3}, rng);
+  dataset.test = random_split({4, 4, 3}, rng);
+  return dataset;
 }
 
 Study sampled_study() {
@@ -57,6 +59,7 @@ TEST_CASE("ranks that share samples give the draws of one process", "[schedule]"
   REQUIRE(found->points.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(found->points[i].energies == alone.points[i].energies);
+    REQUIRE(found->points[i].predictor.mean.rows() == 4);
     CHECK(found->points[i].predictor.mean == alone.points[i].predictor.mean);
     CHECK(found->solve.points[i].action == alone.solve.points[i].action);
   }
