@@ -18,7 +18,7 @@ struct SmallForwardKernel {
 
 template <Arithmetic kind, typename T, typename Cut, bool generated>
 struct SmallBackwardKernel {
-  static constexpr int kMostThreads = 192;  // so that a lane's rows fit its registers
+  static constexpr int kMostThreads = 160;  // so that a lane's rows fit its registers
   AttentionArguments<T> x;
   GradientArguments<T> gradients;
   SmallSizes sizes;
