@@ -2,6 +2,7 @@
 // its time. It needs no GPU. A launch takes a fixed time and then the longer of two: its flops at
 // the rate of large products, its bytes at the rate of the memory. So the model is a floor: small
 // launches fill no device, and attention does not reach the rate of products.
+// Of a stack of runs it counts one step of all, and what a run of it costs.
 // Usage: step_model [launches], which also prints each launch.
 #include <fmt/format.h>
 
@@ -76,14 +77,40 @@ void print_row(const char* name, const Sum& sum) {
              kMilliseconds * sum.float32_seconds, kMilliseconds * sum.tf32_seconds);
 }
 
-void print_step(const char* title, const TransformerOptions& model, const TaskFormat& format,
-                const StepBatchShape& batch, bool each_launch) {
+FusedStep planned_step(const TransformerOptions& model, const TaskFormat& format,
+                       const StepBatchShape& batch) {
   EngineSetup setup;
   setup.model = model.widened();
   setup.format = format;
   setup.shapes = parameter_shapes(setup.model, format);
   PlannedDevice device;
-  const FusedStep step(setup, batch, {}, {}, &device);
+  return {setup, batch, {}, {}, &device};
+}
+
+Sum sum_of(const FusedStep& step) {
+  Sum all;
+  for (const StepLaunch& launch : step.launches()) all.add(cost_of(launch.operation), Chip());
+  return all;
+}
+
+void print_stacks(const TransformerOptions& model, const TaskFormat& format, StepBatchShape batch) {
+  fmt::print("  {:>4}{:>10}{:>10}{:>12}{:>14}{:>14}\n", "runs", "launches", "MB", "Mflop",
+             "fp32 ms a run", "tf32 ms a run");
+  constexpr double kMillion = 1e-6;
+  constexpr double kMilliseconds = 1e3;
+  for (batch.runs = 1; batch.runs <= 16; batch.runs *= 2) {
+    const Sum all = sum_of(planned_step(model, format, batch));
+    const double a_run = kMilliseconds / static_cast<double>(batch.runs);
+    fmt::print("  {:4}{:10}{:10.0f}{:12.0f}{:14.3f}{:14.3f}\n", batch.runs, all.cost.launches,
+               kMillion * all.cost.bytes, kMillion * all.cost.flops, a_run * all.float32_seconds,
+               a_run * all.tf32_seconds);
+  }
+  fmt::print("\n");
+}
+
+void print_step(const char* title, const TransformerOptions& model, const TaskFormat& format,
+                const StepBatchShape& batch, bool each_launch) {
+  const FusedStep step = planned_step(model, format, batch);
   fmt::print("{}, {}\n  {:30}{:>9}{:>10}{:>10}{:>10}{:>10}\n", title, model.attention, "",
              "launches", "MB", "Mflop", "fp32 ms", "tf32 ms");
   std::array<Sum, kNames.size()> sums;
@@ -99,6 +126,7 @@ void print_step(const char* title, const TransformerOptions& model, const TaskFo
   print_row("all", all);
   if (each_launch) fmt::print("\n{}", step.table());
   fmt::print("\n");
+  print_stacks(model, format, batch);
 }
 
 }  // namespace

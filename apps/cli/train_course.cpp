@@ -13,6 +13,7 @@
 #include "headway/result_file.hpp"
 #include "headway/study/sweep.hpp"
 #include "headway/training/backend.hpp"
+#include "headway/training/training_stack.hpp"
 #include "train_progress.hpp"
 #include "trained_data.hpp"
 
@@ -24,8 +25,11 @@ JobShare share_of_runs(const Options& options, const TrainJob& job,
                        const std::vector<std::size_t>& numbers) {
   const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
                                   [](const PlannedRun& run) { return run.cost.device == "cuda"; });
-  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? 1 : 0), job.study.threads,
-                        resolve_threads(0));
+  // A stack of sixteen costs few launches a run, and its arrays fit a GPU.
+  constexpr int kMostStacked = 16;
+  const int on_one_gpu = on_gpu && training::stacks_runs() ? kMostStacked : 1;
+  return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? on_one_gpu : 0),
+                        job.study.threads, resolve_threads(0));
 }
 
 }  // namespace

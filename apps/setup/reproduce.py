@@ -22,12 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data/results"
 RECORD = RESULTS / "reproduce.json"
-MOST_ERRORS = 4.0  # standard errors between now and what was recorded
-DIGITS = 6         # of a number without an error
+MOST_ERRORS = 4.0  # a number may differ from the recorded one by so many standard errors
+DIGITS = 6         # that must agree in a number without an error
 
 
 def output_of(words, folder=ROOT):
-    """What a command prints; 2 says that its result was written but is not usable, which the comparison shall judge."""
+    """What a command prints. Exit code 2 is accepted: the result was written but is not usable, and the comparison judges it."""
     done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "apps/python")})
     if done.returncode not in (0, 2):
@@ -36,8 +36,8 @@ def output_of(words, folder=ROOT):
 
 
 def found_by(program, run, keep):
-    """The JSON that a run gives: for every seed what its command prints, or the summary of its results, which becomes
-    the file `keep` where that is not None."""
+    """The JSON that a run gives: what its command prints for every seed, or the summary of its results. The summary is also
+    written to the file `keep`, if that is not None."""
     if "command" in run:
         seeds = range(1, run["seeds"] + 1) if "seeds" in run else [None]
         return [json.loads(output_of([program, *run["command"], "--json", "-q",
@@ -54,8 +54,9 @@ def found_by(program, run, keep):
 
 
 def entry(result, where):
-    """The number that `where` names: fields with dots between them, or in brackets where they have dots; in brackets
-    the place in a list, from 0 on, or what a field of the entry says (of widths, the first)."""
+    """The number that `where` names: fields with dots between them. A name that has dots itself stands in brackets. So does the
+    place in a list, from 0 on, or FIELD=VALUE of the entry in a list; of a field that is a list, such as widths, the first
+    value counts."""
     at = result
     for name, place in re.findall(r"([^.\[\]]+)|\[([^\]]+)\]", where):
         if name or isinstance(at, dict):
@@ -79,7 +80,7 @@ def value_of(result, where):
 
 
 def mean_and_error(values):
-    """Over seeds; of one, what its result states."""
+    """Mean and standard error over seeds; for one seed, what its result states."""
     if len(values) == 1:
         return values[0]
     numbers = [value for value, _ in values]
@@ -89,8 +90,8 @@ def mean_and_error(values):
 
 
 def recorded(run, row):
-    """The number recorded of a row, and its error; of a run with a file of its own, what stands there. Of two seeds the
-    error may come out small by chance: it is `least_error` then."""
+    """The recorded number of a row, and its error. They stand in the row, or in the file of a run that has one of its own. The
+    error over two seeds may come out small by chance, so it is at least the row's `least_error`."""
     if "recorded" not in run:
         return row["ours"], row["error"]
     path = RESULTS / run["recorded"]
@@ -101,7 +102,7 @@ def recorded(run, row):
 
 
 def distance(value, error, other, other_error):
-    """In standard errors of the difference; None where there is nothing to compare with."""
+    """The distance of two numbers in standard errors of their difference; None where there is nothing to compare with."""
     if other is None:
         return None
     together = math.hypot(error, other_error or 0.0) or abs(other) * 10.0 ** -DIGITS
@@ -141,7 +142,7 @@ def longer_runs(runs):
 
 
 def record_again(record, rows):
-    """Writes what was found for `rows`, those of runs without a file of their own."""
+    """Records what was found for `rows`, which belong to runs without a file of their own."""
     if not rows:
         return
     for row in rows:

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/results/network_fields.hpp"
 #include "headway/train_results.hpp"
 
 namespace headway {

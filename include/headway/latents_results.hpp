@@ -8,7 +8,6 @@
 #include "headway/analysis/decoding.hpp"
 #include "headway/core/record.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/results/network_fields.hpp"
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"
 

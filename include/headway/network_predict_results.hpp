@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/results/network_fields.hpp"
+#include "headway/train_results.hpp"
 #include "headway/types.hpp"
 
 namespace headway {

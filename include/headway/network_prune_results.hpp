@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
-#include "headway/results/network_fields.hpp"
 #include "headway/results/network_results.hpp"
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"

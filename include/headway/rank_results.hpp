@@ -7,7 +7,7 @@
 
 #include "headway/core/record.hpp"
 #include "headway/numerics/statistics.hpp"
-#include "headway/results/network_fields.hpp"
+#include "headway/train_results.hpp"
 #include "headway/types.hpp"
 
 // The records of `rank`. The fields of every record stand below it.

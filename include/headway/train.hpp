@@ -46,7 +46,8 @@ struct TrainHooks {
 };
 
 /// `headway train`: one training::Trainer for each run, `share.jobs` of them at once with
-/// `share.threads` threads each (0: as the study says). The results are the same to the last bit
+/// `share.threads` threads each (0: as the study says). Where training::stacks_runs() says so, runs
+/// of one shape are stacked. The results are the same to the last bit
 /// for any numbers. Interruption and divergence are values. The state of an interrupted run goes on
 /// to the same bits. After an error in one run the others stop as if interrupted, then it is
 /// thrown. Errors: kBadStudy as check_train_run, kUnavailable without LibTorch or CUDA, kBadData
@@ -61,6 +62,14 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
 std::vector<std::vector<std::size_t>> groups_of_precision(std::span<const TrainRun> runs,
                                                           const std::vector<std::size_t>& numbers,
                                                           int jobs);
+
+/// Runs that are trained as one stack (training/training_stack.hpp), of at most `jobs` and of about
+/// the same size each, and those that no other one fits.
+struct Stacks {
+  std::vector<std::vector<std::size_t>> stacks;
+  std::vector<std::size_t> alone;
+};
+Stacks stacks_of(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers, int jobs);
 
 /// The same for a part of the grid (headway/shard.hpp): only the runs with these numbers, in rising
 /// order.

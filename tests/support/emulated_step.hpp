@@ -2,10 +2,16 @@
 // array knows between launches what was written.
 #pragma once
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "emulated_attention.hpp"
 #include "training/kernels/cuda/step_launches.hpp"
+#include "training/model/named_tensors.hpp"
 #include "training/step/fused_step.hpp"
 
 namespace headway::testing {
@@ -15,8 +21,11 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   explicit EmulatedStepDevice(const training::GpuDevice& sizes = {}) : sizes_(sizes) {}
 
   [[nodiscard]] training::GpuDevice sizes() const override { return sizes_; }
+  // Launches may come from several threads, one after the other: they are counted here.
   void run(const training::detail::StepOperation& operation) override {
+    const emulated::Course before = std::exchange(emulated::course(), course_);
     std::visit([this](const auto& o) { run_one(o); }, operation);
+    course_ = std::exchange(emulated::course(), before);
   }
   void adopt(const char* name, const void* data, Index count, std::size_t /*size*/) override {
     add(name, const_cast<void*>(data), count, true);  // NOLINT: the device's kernels write to some
@@ -68,10 +77,11 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   void run_one(const training::detail::StepProduct& p);
   void run_one(const training::detail::StepAttention& a) {
     const auto x = arguments(a.layer, a.in, a.out);
+    OfRuns runs = {*this, static_cast<int>(a.in.stack.runs)};
     if (a.layer.arithmetic == training::GpuArithmetic::kTf32) {
-      emulated::launch_forward<emulated::Arithmetic::kTf32>(*this, a.plan, x);
+      emulated::launch_forward<emulated::Arithmetic::kTf32>(runs, a.plan, x);
     } else {
-      emulated::launch_forward<emulated::Arithmetic::kFloat32>(*this, a.plan, x);
+      emulated::launch_forward<emulated::Arithmetic::kFloat32>(runs, a.plan, x);
     }
   }
   void run_one(const training::detail::StepAttentionGradient& a);
@@ -82,9 +92,22 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   auto bind_as(const void* pointer) {
     return bind(static_cast<T*>(const_cast<void*>(pointer)));  // NOLINT: as the kernel has it
   }
+  // The device for launches whose x counts the blocks of several runs.
+  struct OfRuns {
+    EmulatedStepDevice& device;
+    int runs;
+    template <typename Kernel>
+    void launch(emulated::Grid grid, const Kernel& kernel) {
+      REQUIRE(grid.x % runs == 0);
+      grid.x /= runs;
+      grid.runs = runs;
+      device.launch(grid, kernel);
+    }
+  };
 
   training::GpuDevice sizes_;
   int launches_ = 0;
+  emulated::Course course_;
   std::deque<std::vector<std::byte>> memory_;
   std::map<const std::byte*, emulated::Array> arrays_;
 };
@@ -97,37 +120,44 @@ inline void EmulatedStepDevice::run_one(const training::detail::StepProduct& p) 
   ++here.launch;
   ++here.phase;
   here.block = here.thread = 0;
-  const auto left = bind(p.left.data);
-  const auto right = bind(p.right.data);
-  const auto bias = bind(p.bias);
-  const auto added = bind(p.added.data);
-  const auto kept = bind(p.kept);
-  const auto out = bind(p.out.data);
-  const auto of = [&p](const auto& array, const auto& m, bool turned, Index b, Index r, Index c) {
-    const float x = get(array, b * m.batch + (turned ? c * m.row + r : r * m.row + c));
+  const auto array = [this](const auto& x) {
+    return emulated::ArrayOfRuns<std::remove_pointer_t<decltype(x.data)>>{bind(x.data), x.step};
+  };
+  const auto left = array(p.left.data);
+  const auto right = array(p.right.data);
+  const auto bias = array(p.bias);
+  const auto added = array(p.added.data);
+  const auto kept = array(p.kept);
+  const auto out = array(p.out.data);
+  const auto of = [&p](const auto& numbers, const auto& m, bool turned, Index b, Index r, Index c) {
+    const float x = get(numbers, b * m.batch + (turned ? c * m.row + r : r * m.row + c));
     return static_cast<double>(p.tf32 ? training::to_tf32(x) : x);
   };
-  for (Index b = 0; b < p.batch; ++b) {
-    for (Index r = 0; r < p.rows; ++r) {
-      for (Index c = 0; c < p.columns; ++c) {
-        double sum = bias == nullptr ? 0.0 : static_cast<double>(get(bias, c));
-        for (Index k = 0; k < p.inner; ++k) {
-          sum += of(left, p.left, p.left_transposed, b, r, k) *
-                 of(right, p.right, p.right_transposed, b, k, c);
-        }
-        if (!(added == nullptr)) sum += get(added, b * p.added.batch + r * p.added.row + c);
-        auto x = static_cast<float>(sum);
-        const Index at = r * p.columns + c;
-        if (p.end == ProductEnd::kGelu) {
-          put(kept, at, x);
-          x = emulated::apply(training::Nonlinearity::kGelu, x).value;
-        } else if (p.end == ProductEnd::kGeluGradient) {
-          x *= emulated::apply(training::Nonlinearity::kGelu, get(kept, at)).slope;
-        }
-        put(out, b * p.out.batch + r * p.out.row + c, x);
+  const auto write = [&](Index b, Index r, Index c) {
+    double sum = bias == nullptr ? 0.0 : static_cast<double>(get(bias, c));
+    for (Index k = 0; k < p.inner; ++k) {
+      sum += of(left, p.left, p.left_transposed, b, r, k) *
+             of(right, p.right, p.right_transposed, b, k, c);
+    }
+    if (!(added == nullptr)) sum += get(added, b * p.added.batch + r * p.added.row + c);
+    auto x = static_cast<float>(sum);
+    const Index at = r * p.columns + c;
+    if (p.end == ProductEnd::kGelu) {
+      put(kept, at, x);
+      x = emulated::apply(training::Nonlinearity::kGelu, x).value;
+    } else if (p.end == ProductEnd::kGeluGradient) {
+      x *= emulated::apply(training::Nonlinearity::kGelu, get(kept, at)).slope;
+    }
+    put(out, b * p.out.batch + r * p.out.row + c, x);
+  };
+  for (here.run = 0; here.run < p.runs; ++here.run) {
+    for (Index b = 0; b < p.batch; ++b) {
+      for (Index r = 0; r < p.rows; ++r) {
+        for (Index c = 0; c < p.columns; ++c) write(b, r, c);
       }
     }
   }
+  here.run = 0;
 }
 
 inline emulated::AttentionArguments<float> EmulatedStepDevice::arguments(
@@ -140,10 +170,10 @@ inline emulated::AttentionArguments<float> EmulatedStepDevice::arguments(
   x.query_steps = in.query_steps;
   x.key_steps = in.key_steps;
   x.value_steps = in.value_steps;
-  x.bias = bind(in.bias);
+  x.bias = {bind(in.bias), in.stack.bias};
   x.key_mask = bind(in.key_mask);
-  x.mixing = bind(in.mixing);
-  x.dropout.given = bind(in.dropout.given);
+  x.mixing = {bind(in.mixing), in.stack.mixing};
+  x.dropout.given = {bind(in.dropout.given), in.stack.dropout};
   x.output = bind_as<float>(out.output);
   x.log_sum_exp = bind(out.log_sum_exp);
   return x;
@@ -164,11 +194,112 @@ inline void EmulatedStepDevice::run_one(const training::detail::StepAttentionGra
   y.bias_sums = bind(g.bias_sums);
   y.mixing_sums = bind(g.mixing_sums);
   const emulated::SummedGradients<float> none = {};
+  OfRuns runs = {*this, static_cast<int>(a.in.stack.runs)};
   if (a.layer.arithmetic == training::GpuArithmetic::kTf32) {
-    emulated::launch_backward<emulated::Arithmetic::kTf32>(*this, a.plan, x, y, none);
+    emulated::launch_backward<emulated::Arithmetic::kTf32>(runs, a.plan, x, y, none);
   } else {
-    emulated::launch_backward<emulated::Arithmetic::kFloat32>(*this, a.plan, x, y, none);
+    emulated::launch_backward<emulated::Arithmetic::kFloat32>(runs, a.plan, x, y, none);
   }
 }
+
+/// A step of a stack of runs on the emulator, with its arrays.
+class EmulatedStep {
+ public:
+  /// `data`: what each run computes its gradient from.
+  EmulatedStep(const training::detail::EngineSetup& setup,
+               const std::vector<training::detail::StepData>& data,
+               const training::detail::AdamWStep& constants = {},
+               const training::GpuDevice& device = {})
+      : setup_(setup),
+        step_size_(static_cast<std::size_t>(training::detail::step_parameters(setup.shapes))),
+        device_(device) {
+    for (const training::detail::StepData& of_run : data) add(of_run);
+    const std::size_t runs = data.size();
+    for (auto* array : {&values_, &gradients_, &first_, &second_}) {
+      array->assign(runs * step_size_, 0.0F);
+    }
+    numbers_.resize(4 * runs);
+    loss_.resize(runs);
+    history_.resize(2 * training::detail::kMostStepsAhead * runs);
+    places_.resize(runs);
+    training::detail::StepArrays a;
+    const auto put = [](auto& numbers) { return numbers.empty() ? nullptr : numbers.data(); };
+    a.inputs = put(batch_.inputs);
+    a.ids = put(batch_.ids);
+    a.mask = put(batch_.mask);
+    a.targets = put(batch_.targets);
+    a.classes = put(batch_.classes);
+    a.dropout = put(dropout_);
+    a.values = values_.data();
+    a.gradients = gradients_.data();
+    a.first = first_.data();
+    a.second = second_.data();
+    a.numbers = numbers_.data();
+    a.loss = loss_.data();
+    a.history = history_.data();
+    const training::detail::StepBatchShape shape = {data[0].pieces[0].examples,
+                                                    !batch_.mask.empty(), !dropout_.empty(),
+                                                    static_cast<Index>(runs)};
+    step_.emplace(setup_, shape, a, constants, &device_);
+  }
+
+  /// From the model's order to the step's.
+  void write(const std::vector<float>& flat, std::vector<float>* to, std::size_t run = 0) const {
+    for_parameters([&](std::size_t in_model, std::size_t in_step, std::size_t count) {
+      std::copy_n(flat.data() + in_model, count, to->data() + run * step_size_ + in_step);
+    });
+  }
+  [[nodiscard]] std::vector<float> read(const std::vector<float>& from, std::size_t run = 0) const {
+    std::vector<float> flat(static_cast<std::size_t>(training::detail::total_count(setup_.shapes)));
+    for_parameters([&](std::size_t in_model, std::size_t in_step, std::size_t count) {
+      std::copy_n(from.data() + run * step_size_ + in_step, count, flat.data() + in_model);
+    });
+    return flat;
+  }
+  /// A whole step with an update of each run, or none. Its numbers go to the next place of the
+  /// run's history.
+  void run(const std::vector<std::optional<training::detail::AdamWStep>>& updates) {
+    for (std::size_t r = 0; r < updates.size(); ++r) {
+      const auto numbers = updates[r] ? training::detail::update_numbers(*updates[r], places_[r]++)
+                                      : training::detail::kNoUpdate;
+      std::copy(numbers.begin(), numbers.end(), numbers_.begin() + static_cast<Index>(4 * r));
+    }
+    step_->run_gradients();
+    step_->run_update();
+  }
+
+  training::detail::EngineSetup setup_;
+  training::TaskBatch batch_;  // those of all runs
+  std::vector<float> dropout_, values_, gradients_, first_, second_, numbers_;
+  std::vector<double> loss_, history_;
+  std::size_t step_size_;  // parameters from a run to the next
+  EmulatedStepDevice device_;
+  std::optional<training::detail::FusedStep> step_;
+  std::vector<Index> places_;
+
+ private:
+  void add(const training::detail::StepData& data) {
+    const auto append = [](auto& all, const auto& some) {
+      all.insert(all.end(), some.begin(), some.end());
+    };
+    const training::TaskBatch& batch = data.pieces[0];
+    append(batch_.inputs, batch.inputs);
+    append(batch_.ids, batch.ids);
+    append(batch_.mask, batch.mask);
+    append(batch_.targets, batch.targets);
+    append(batch_.classes, batch.classes);
+    append(dropout_, data.dropout);
+  }
+  template <typename Work>
+  void for_parameters(const Work& work) const {
+    const std::vector<Index> offsets = training::detail::step_offsets(setup_.shapes);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      const auto count = static_cast<std::size_t>(setup_.shapes[i].count());
+      work(at, static_cast<std::size_t>(offsets[i]), count);
+      at += count;
+    }
+  }
+};
 
 }  // namespace headway::testing

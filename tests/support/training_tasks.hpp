@@ -55,6 +55,49 @@ class PatternTask final : public training::TrainingTask {
   std::vector<std::string> splits_ = {"train", "test"};
 };
 
+/// Ids that count up from the example's number, and the next one is to be told; or, of numbers,
+/// their mean so far.
+class CountingTask final : public training::TrainingTask {
+ public:
+  CountingTask(Index tokens, bool ids) : ids_(ids) {
+    format_ = {tokens,
+               ids ? 0 : 2,
+               ids ? 5 : 0,
+               ids ? 5 : 2,
+               ids ? training::LossKind::kCrossEntropy : training::LossKind::kSquaredError,
+               ids ? tokens : 1,
+               false,
+               {}};
+  }
+  const training::TaskFormat& format() const override { return format_; }
+  const std::vector<std::string>& splits() const override { return splits_; }
+  Index size(std::string_view) const override { return 0; }
+  std::string_view selection_split() const override { return "train"; }
+  void batch(std::string_view, Index first, Index count, training::TaskBatch& out) const override {
+    out = {};
+    out.examples = count;
+    for (Index i = first; i < first + count; ++i) {
+      float sum = 0.0F;
+      for (Index t = 0; t < format_.tokens; ++t) {
+        if (ids_) {
+          out.ids.push_back(static_cast<std::int32_t>((i + t * t) % 5));
+          out.classes.push_back(static_cast<std::int32_t>((i + t) % 5));
+          continue;
+        }
+        const auto x = static_cast<float>((7 * i + 3 * t) % 11) / 11.0F;
+        out.inputs.insert(out.inputs.end(), {x, 1.0F - x * x});
+        sum += x;
+      }
+      if (!ids_) out.targets.insert(out.targets.end(), {sum, -sum});
+    }
+  }
+
+ private:
+  training::TaskFormat format_;
+  bool ids_;
+  std::vector<std::string> splits_ = {"train"};
+};
+
 inline training::TransformerOptions small_model() {
   training::TransformerOptions model;
   model.layers = 2;

@@ -6,7 +6,7 @@ import statistics
 
 from recorded import average, grouped, load, shown, spearman
 
-SEEN = ("science or games", "net or utils")  # tasks that the rule was written on
+SEEN = ("science or games", "net or utils")  # two of the tasks that the rule was written on, run again
 FRESH = ("admin, sound or text", "manual 1 or 3", "x11 or text", "copies", "drugs", "admin or devel, glassllm")
 SINGLE = {"removal_mean_fixed": "removal at the mean, fixed", "removal_mean_refitted": "removal at the mean, refitted",
           "removal_zero_fixed": "removal at zero, fixed", "removal_zero_refitted": "removal at zero, refitted",

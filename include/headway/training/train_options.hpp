@@ -60,6 +60,7 @@ struct TrainOptions {
 
   static const OptionTable<TrainOptions>& table();  ///< [train]: the run
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed
+  bool operator==(const TrainOptions&) const = default;
 };
 
 /// The rate of update `step` = 0, 1, ...

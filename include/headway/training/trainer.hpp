@@ -18,6 +18,7 @@
 namespace headway::training {
 
 class TrainingRanks;
+class TrainingStack;
 
 /// A float32 array with a name, row-major.
 struct NamedTensor {
@@ -150,6 +151,10 @@ class Trainer {
   /// `task` must outlive the trainer. Error{kBadStudy} for options that do not fit each other or
   /// the task; Error{kUnavailable} when this build has no LibTorch, or CUDA is wanted and missing.
   Trainer(const TransformerOptions& model, const TrainOptions& options, const TrainingTask& task);
+  /// A run of a stack, at a place of it that it has entered (training_stack.hpp). If the run does
+  /// not fit there, it is trained by itself. `stack` must outlive the trainer.
+  Trainer(const TransformerOptions& model, const TrainOptions& options, const TrainingTask& task,
+          TrainingStack& stack, Index place);
   ~Trainer();
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;

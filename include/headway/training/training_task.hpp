@@ -29,6 +29,7 @@ struct TaskFormat {
 
   /// Error{kBadStudy} unless all of it makes sense (exactly one of features and vocabulary, ...).
   void validate() const;
+  bool operator==(const TaskFormat&) const = default;
 };
 
 /// B examples. Only the arrays that the format needs are filled.

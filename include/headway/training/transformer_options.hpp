@@ -109,6 +109,7 @@ struct TransformerOptions {
   [[nodiscard]] Index all_layers() const { return encoder_layers + layers; }
   /// Error{kBadStudy} where there is an encoder and the task has no context for it.
   void require_context(const TaskFormat& format) const;
+  bool operator==(const TransformerOptions&) const = default;
 };
 
 /// T5's bucket of the distance query - key, one-sided. `buckets` is the number of buckets and also

@@ -62,6 +62,14 @@ struct StepData {
   std::vector<float> dropout;     ///< [all layers, S, S] factors of the weights, or empty
 };
 
+/// What decides the launches of a hand-written step beside the network.
+struct StepBatchShape {
+  Index examples = 0;
+  bool masked = false;
+  bool dropout = false;
+  Index runs = 1;
+};
+
 /// A view of some of the pieces.
 struct StepPieces {
   std::span<const TaskBatch> pieces;
@@ -128,9 +136,37 @@ class TransformerEngine {
                                           std::span<const TokenPair> pairs) = 0;
 };
 
+class StackMeeting;
+
+/// What the runs of a stack have in common, beside EngineSetup.
+struct StackShape {
+  StepBatchShape batch;
+  AdamWStep constants;  ///< betas, epsilon and most_norm of every update
+  std::shared_ptr<StackMeeting> meeting;
+};
+
+/// Runs of one shape on one device, whose steps are one hand-written step (training/step). Each has
+/// an engine, and is trained with it as if it were alone, in a thread of its own: step() waits for
+/// the other runs. Each has the same numbers whatever it is stacked with.
+class EngineStack {
+ public:
+  EngineStack() = default;
+  EngineStack(const EngineStack&) = delete;
+  EngineStack& operator=(const EngineStack&) = delete;
+  virtual ~EngineStack() = default;
+
+  /// The engine of the run at this place of the meeting. It leaves the meeting when it goes.
+  virtual std::unique_ptr<TransformerEngine> engine(Index place) = 0;
+};
+
 /// The functions of the library of LibTorch.
 struct TorchLibrary {
   std::unique_ptr<TransformerEngine> (*make_engine)(const EngineSetup& setup) = nullptr;
+  /// Null where the hand-written step is off, or does not serve such runs.
+  std::unique_ptr<EngineStack> (*make_stack)(const EngineSetup& setup,
+                                             const StackShape& shape) = nullptr;
+  /// Whether the hand-written step is on.
+  bool (*hand_written_steps)() = nullptr;
   bool (*cuda_available)() = nullptr;
   std::string (*describe)() = nullptr;
   /// The product that the fused kernels take where this is the widest instruction set.
@@ -141,7 +177,7 @@ struct TorchLibrary {
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 6;
+inline constexpr int kTorchInterface = 7;
 
 /// Error{kUnavailable} if a limit on address space leaves less than `bytes`. `who` is who needs
 /// them, with a verb, for the message: "LibTorch takes".

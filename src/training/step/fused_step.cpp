@@ -18,7 +18,7 @@ std::vector<Index> step_offsets(const std::vector<ParameterShape>& shapes) {
     end += shapes[i].count();
   };
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (!shapes[i].name.ends_with("query.weight")) {
+    if (!shapes[i].name.ends_with("query.weight") || !shapes[i + 1].name.ends_with("query.bias")) {
       put(i);
       continue;
     }
@@ -27,6 +27,11 @@ std::vector<Index> step_offsets(const std::vector<ParameterShape>& shapes) {
     i += 5;
   }
   return offsets;
+}
+
+Index step_parameters(const std::vector<ParameterShape>& shapes) {
+  constexpr Index kLine = 64;  // floats: 256 bytes, beyond which no alignment matters
+  return (total_count(shapes) + kLine - 1) / kLine * kLine;
 }
 
 std::array<float, 4> update_numbers(const AdamWStep& step, Index place) {
@@ -59,6 +64,21 @@ std::vector<AttentionPart> attention_parts(const EngineSetup& setup) {
   return parts;
 }
 
+namespace {
+
+// The plan of a run, for several side by side. Their examples are cut as those of one are.
+GpuAttentionPlan of_runs(GpuAttentionPlan plan, Index runs) {
+  for (AttentionPlanSizes* sizes : {&plan.forward, &plan.sums, &plan.backward}) {
+    sizes->groups *= static_cast<int>(runs);
+  }
+  for (Index* floats : {&plan.query_sums, &plan.bias_sums, &plan.mixing_sums, &plan.over_keys}) {
+    *floats *= runs;
+  }
+  return plan;
+}
+
+}  // namespace
+
 std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
                                                  const StepBatchShape& batch,
                                                  const AttentionPart& part,
@@ -73,22 +93,29 @@ std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
   const auto plan = plan_gpu_attention(a.layer.shape, a.layer.options, a.layer.arithmetic,
                                        n.positions == Positions::kRelative, batch.dropout, device);
   if (!plan) return std::nullopt;
-  a.plan = *plan;
+  a.plan = of_runs(*plan, batch.runs);
+  a.layer.shape.batch *= batch.runs;
   return a;
 }
 
 std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& batch,
                                 const GpuDevice& device) {
   const TransformerOptions& n = setup.model;
-  if (n.network != NetworkKind::kTransformer) return "the network is linear-value";
   if (n.encoder_layers > 0 && batch.masked) return "the network has an encoder, and tokens hide";
-  if (n.feed_forward == FeedForward::kMixture) return "the network has a mixture of experts";
   if (setup.precision == Precision::kBfloat16) return "the precision is bf16";
   constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
+  if (n.network == NetworkKind::kLinearValue) {
+    // All layers' values and the last two matrices are copied in one launch.
+    if (n.layers + 2 > kMostLayers)
+      return fmt::format("there are more than {} layers", kMostLayers - 2);
+    return batch.masked ? "tokens hide" : "";
+  }
   const std::vector<AttentionPart> parts = attention_parts(setup);
   if (static_cast<Index>(parts.size()) > kMostLayers) {
     return fmt::format("there are more than {} layers of attention", kMostLayers);
   }
+  constexpr Index kMostBlocks = Index{1} << 31;
+  if (batch.runs * batch.examples * n.heads >= kMostBlocks) return "the stack has too many runs";
   for (const AttentionPart& part : parts) {
     if (!plan_step_attention(setup, batch, part, device)) {
       return "no tile of the attention fits the device";
@@ -104,8 +131,8 @@ void adopt(const EngineSetup& setup, const StepBatchShape& batch, const StepArra
   const TaskFormat& format = setup.format;
   const Index rows = batch.examples * format.tokens;
   const Index wanted = batch.examples * format.scored;
-  const auto put = [device](const char* name, const auto* data, Index count) {
-    if (data != nullptr) device->adopt(name, data, count, sizeof *data);
+  const auto put = [&](const char* name, const auto* data, Index count) {
+    if (data != nullptr) device->adopt(name, data, batch.runs * count, sizeof *data);
   };
   put("inputs", a.inputs, rows * format.features);
   put("ids", a.ids, rows);
@@ -113,7 +140,7 @@ void adopt(const EngineSetup& setup, const StepBatchShape& batch, const StepArra
   put("targets", a.targets, wanted * format.outputs);
   put("classes", a.classes, wanted);
   put("dropout", a.dropout, setup.model.all_layers() * format.tokens * format.tokens);
-  const Index count = total_count(setup.shapes);
+  const Index count = step_parameters(setup.shapes);
   put("values", a.values, count);
   put("gradients", a.gradients, count);
   put("first moments", a.first, count);

@@ -1,6 +1,12 @@
 // A training step written by hand: forward pass, backward pass and update as one list of launches
 // on a device's memory. The same launches on the same memory each time, so a CUDA graph may hold
 // them.
+//
+// The list serves a stack of runs: networks of one shape, each with parameters, examples, dropout,
+// losses and an update of its own. StepArrays has their arrays beside each other, the run first. A
+// stack has as many launches as one run, and each run has the bits that it would have alone
+// (step_operations.hpp). A run whose update_numbers() are kNoUpdate is computed and changes
+// nothing, whatever its numbers are: it has ended, or waits.
 #pragma once
 
 #include <array>
@@ -17,34 +23,32 @@ namespace headway::training::detail {
 /// the order of the model in one thing: the weights of queries, keys and values of a layer lie
 /// beside each other, then their biases. So one product makes all three.
 std::vector<Index> step_offsets(const std::vector<ParameterShape>& shapes);
+/// From the parameters of a run to those of the next: as many as a run has, rounded up so that all
+/// runs lie alike in the device's lines. Else a library might multiply them in different ways.
+Index step_parameters(const std::vector<ParameterShape>& shapes);
 
-/// What decides the launches beside the network.
-struct StepBatchShape {
-  Index examples = 0;
-  bool masked = false;
-  bool dropout = false;
-};
-
-/// Arrays on the device that others fill or read. Null: there is none.
+/// Arrays on the device that others fill or read, R runs. Null: there is none.
 struct StepArrays {
-  const float* inputs = nullptr;          ///< [B, S, F]
-  const std::int32_t* ids = nullptr;      ///< [B, S]
-  const std::uint8_t* mask = nullptr;     ///< [B, S]
-  const float* targets = nullptr;         ///< [B, scored, O]
-  const std::int32_t* classes = nullptr;  ///< [B, scored]
-  const float* dropout = nullptr;         ///< [layers, S, S]
-  // Of all parameters, at step_offsets().
+  const float* inputs = nullptr;          ///< [R, B, S, F]
+  const std::int32_t* ids = nullptr;      ///< [R, B, S]
+  const std::uint8_t* mask = nullptr;     ///< [R, B, S]
+  const float* targets = nullptr;         ///< [R, B, scored, O]
+  const std::int32_t* classes = nullptr;  ///< [R, B, scored]
+  const float* dropout = nullptr;         ///< [R, layers, S, S]
+  // Of all parameters: [R, step_parameters()], those of a run at step_offsets().
   float* values = nullptr;
   float* gradients = nullptr;
   float* first = nullptr;
   float* second = nullptr;
-  const float* numbers = nullptr;  ///< of the update: [4] of StepUpdate
-  double* loss = nullptr;
-  double* history = nullptr;  ///< [kMostStepsAhead, 2]
+  const float* numbers = nullptr;  ///< of the update: [R, 4] of StepUpdate
+  double* loss = nullptr;          ///< [R]
+  double* history = nullptr;       ///< [R, kMostStepsAhead, 2]
 };
 
 /// StepUpdate::numbers of an update, whose loss and norm go to `place` of the history.
 std::array<float, 4> update_numbers(const AdamWStep& step, Index place);
+/// Those of a run that makes no update.
+inline constexpr std::array<float, 4> kNoUpdate = {0.0F, 0.0F, 0.0F, -1.0F};
 
 class FusedStep {
  public:
@@ -57,7 +61,7 @@ class FusedStep {
   FusedStep(const EngineSetup& setup, const StepBatchShape& batch, const StepArrays& arrays,
             const AdamWStep& constants, StepDevice* device);
 
-  /// The gradient of the batch, and its mean loss.
+  /// Of each run: the gradient of its batch, and its mean loss.
   void run_gradients();
   void run_update();
 

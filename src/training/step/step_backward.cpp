@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "headway/error.hpp"
 #include "training/step/step_builder.hpp"
@@ -8,20 +9,20 @@ namespace headway::training::detail {
 void StepBuilder::backward() {
   const Index outputs = setup_.format.outputs;
   const Linear logits = {wanted_rows_, dim_, outputs};
-  float* dz = floats("gradient of norm's output", wanted_rows_ * dim_);
+  Floats dz = floats("gradient of norm's output", wanted_rows_ * dim_);
   launch("gradient before logits", back(logits, d_outputs_, "logits.weight", dz));
   weight_gradient(logits, d_outputs_, last_z_, "logits.weight", "logits.bias");
-  const float* dx = norm_gradient("norm", wanted_rows_, last_, last_stats_, dz, nullptr);
+  ConstFloats dx = norm_gradient("norm", wanted_rows_, last_, last_stats_, dz, {});
   dx = blocks_gradient(dx);
   embedding_gradient(dx);
   positions_gradient();
   launch("gradients of biases", column_sums_);
 }
 
-const float* StepBuilder::blocks_gradient(const float* dx) {
+ConstFloats StepBuilder::blocks_gradient(ConstFloats dx) {
   auto a = attentions_.rbegin();
   auto pass = passes_.rbegin();
-  const float* d_memory = nullptr;
+  ConstFloats d_memory;
   for (Index l = 0; l < model_.layers; ++l) {
     dx = feed_forward_gradient(*pass++, dx);
     if (a->part.crosses) dx = cross_attention_gradient(&*a++, dx, &d_memory);
@@ -32,27 +33,29 @@ const float* StepBuilder::blocks_gradient(const float* dx) {
     d_memory = attention_gradient(&*a++, feed_forward_gradient(*pass++, d_memory));
   }
   const Index examples = batch_.examples;
-  float* of_targets = floats("gradient of targets", rows_ * dim_);
+  Floats of_targets = floats("gradient of targets", rows_ * dim_);
   launch("gradient of targets",
-         StepSomeTokensGradient{examples, tokens_, context_, tokens_ - context_, dim_, dx, nullptr,
-                                of_targets, 0, 0, nullptr});
-  float* all = floats("gradient of embedded", rows_ * dim_);
-  launch("gradient of context", StepSomeTokensGradient{examples, tokens_, 0, context_, dim_,
-                                                       d_memory, of_targets, all, 0, 0, nullptr});
+         StepSomeTokensGradient{
+             examples, tokens_, context_, tokens_ - context_, dim_, dx, {}, of_targets, 0, 0, {}});
+  Floats all = floats("gradient of embedded", rows_ * dim_);
+  launch("gradient of context",
+         StepSomeTokensGradient{
+             examples, tokens_, 0, context_, dim_, d_memory, of_targets, all, 0, 0, {}});
   return all;
 }
 
 // Given the gradient of what leaves the layer, that of the stream between.
-const float* StepBuilder::feed_forward_gradient(const FeedForwardPass& pass, const float* dx) {
+ConstFloats StepBuilder::feed_forward_gradient(const FeedForwardPass& pass, ConstFloats dx) {
+  if (model_.feed_forward == FeedForward::kMixture) return mixture_gradient(pass, dx);
   const std::string& prefix = pass.prefix;
   const Index rows = pass.rows;
   const Index m = model_.mlp_dim;
   const bool gated = model_.feed_forward == FeedForward::kSwiglu;
   const Linear down = {rows, m, dim_};
   const Linear up = {rows, dim_, gated ? 2 * m : m};
-  float* d_up = floats(prefix + "gradient of hidden", rows * up.out);
+  Floats d_up = floats(prefix + "gradient of hidden", rows * up.out);
   if (gated) {
-    float* d_active = floats(prefix + "gradient of active", rows * m);
+    Floats d_active = floats(prefix + "gradient of active", rows * m);
     launch(prefix + "gradient before down", back(down, dx, prefix + "down.weight", d_active));
     launch(prefix + "gradient of swiglu", StepSwigluGradient{rows, m, pass.hidden, d_active, d_up});
   } else {
@@ -64,55 +67,63 @@ const float* StepBuilder::feed_forward_gradient(const FeedForwardPass& pass, con
   weight_gradient(down, dx, pass.active, prefix + "down.weight", prefix + "down.bias");
   const std::string first = prefix + (gated ? "gate.weight" : "up.weight");
   weight_gradient(up, d_up, pass.mid_z, first, prefix + "up.bias");
-  float* dz = floats(prefix + "gradient of feed_forward_norm's output", rows * dim_);
+  Floats dz = floats(prefix + "gradient of feed_forward_norm's output", rows * dim_);
   launch(prefix + "gradient before up", back(up, d_up, first, dz));
   return norm_gradient(prefix + "feed_forward_norm", rows, pass.mid, pass.mid_stats, dz, dx);
 }
 
 // The gradient of what attention returns.
-float* StepBuilder::output_gradient(const Attention& a, const float* d_mid) {
+Floats StepBuilder::output_gradient(const Attention& a, ConstFloats d_mid) {
   const std::string& prefix = a.part.prefix;
   const Linear output = {batch_.examples * a.part.queries, model_.value_dim, dim_};
-  float* d_o = floats(prefix + "gradient of attended", output.rows * output.in);
+  Floats d_o = floats(prefix + "gradient of attended", output.rows * output.in);
   launch(prefix + "gradient before output", back(output, d_mid, prefix + "output.weight", d_o));
   weight_gradient(output, d_mid, a.o, prefix + "output.weight", prefix + "output.bias");
   return d_o;
 }
 
 // Given the gradient of the stream between, that of what enters the layer.
-const float* StepBuilder::attention_gradient(Attention* a, const float* d_mid) {
+ConstFloats StepBuilder::attention_gradient(Attention* a, ConstFloats d_mid) {
   const std::string& prefix = a->part.prefix;
   const Index keys = a->part.keys;
   const Index skipped = keys - a->part.queries;
   const Linear in = {batch_.examples * keys, dim_, packed_};
-  const float* d_o = output_gradient(*a, d_mid);
-  float* d_packed = floats(prefix + "gradient of queries, keys, values", in.rows * packed_);
-  const float* base = d_mid;
+  ConstFloats d_o = output_gradient(*a, d_mid);
+  Floats d_packed = floats(prefix + "gradient of queries, keys, values", in.rows * packed_);
+  ConstFloats base = d_mid;
   if (skipped > 0) {
-    float* all = floats(prefix + "gradient of last tokens", in.rows * dim_);
-    launch(prefix + "gradient of last tokens",
-           StepSomeTokensGradient{batch_.examples, keys, skipped, a->part.queries, dim_, d_mid,
-                                  nullptr, all, model_.query_dim, packed_, d_packed});
+    Floats all = floats(prefix + "gradient of last tokens", in.rows * dim_);
+    launch(prefix + "gradient of last tokens", StepSomeTokensGradient{batch_.examples,
+                                                                      keys,
+                                                                      skipped,
+                                                                      a->part.queries,
+                                                                      dim_,
+                                                                      d_mid,
+                                                                      {},
+                                                                      all,
+                                                                      model_.query_dim,
+                                                                      packed_,
+                                                                      d_packed});
     base = all;
   }
   attend_gradient(a, d_o, d_packed + skipped * packed_, d_packed + model_.query_dim);
   rotate(prefix + "gradient of rotation", {d_packed, packed_, 0}, keys, 2 * model_.heads, 0, true);
   weight_gradient(in, d_packed, a->z, prefix + "query.weight", prefix + "query.bias");
-  float* dz = floats(prefix + "gradient of attention_norm's output", in.rows * dim_);
+  Floats dz = floats(prefix + "gradient of attention_norm's output", in.rows * dim_);
   launch(prefix + "gradient before queries, keys, values",
          back(in, d_packed, prefix + "query.weight", dz));
   return norm_gradient(prefix + "attention_norm", in.rows, a->x, a->stats, dz, base);
 }
 
-const float* StepBuilder::cross_attention_gradient(Attention* a, const float* d_mid,
-                                                   const float** d_memory) {
+ConstFloats StepBuilder::cross_attention_gradient(Attention* a, ConstFloats d_mid,
+                                                  ConstFloats* d_memory) {
   const std::string& prefix = a->part.prefix;
   const Index q = model_.query_dim;
   const Linear asked = {batch_.examples * a->part.queries, dim_, q};
   const Linear seen = {batch_.examples * a->part.keys, dim_, packed_ - q};
-  const float* d_o = output_gradient(*a, d_mid);
-  float* d_query = floats(prefix + "gradient of queries", asked.rows * asked.out);
-  float* d_key = floats(prefix + "gradient of keys, values", seen.rows * seen.out);
+  ConstFloats d_o = output_gradient(*a, d_mid);
+  Floats d_query = floats(prefix + "gradient of queries", asked.rows * asked.out);
+  Floats d_key = floats(prefix + "gradient of keys, values", seen.rows * seen.out);
   attend_gradient(a, d_o, d_query, d_key);
   rotate(prefix + "gradient of rotation of queries", {d_query, asked.out, 0}, a->part.queries,
          model_.heads, a->part.first_query, true);
@@ -120,9 +131,9 @@ const float* StepBuilder::cross_attention_gradient(Attention* a, const float* d_
          0, true);
   weight_gradient(asked, d_query, a->z, prefix + "query.weight", prefix + "query.bias");
   weight_gradient(seen, d_key, a->memory_z, prefix + "key.weight", prefix + "key.bias");
-  float* dz = floats(prefix + "gradient of norm's output", asked.rows * dim_);
+  Floats dz = floats(prefix + "gradient of norm's output", asked.rows * dim_);
   launch(prefix + "gradient before queries", back(asked, d_query, prefix + "query.weight", dz));
-  float* d_memory_z = floats(prefix + "gradient of memory_norm's output", seen.rows * dim_);
+  Floats d_memory_z = floats(prefix + "gradient of memory_norm's output", seen.rows * dim_);
   launch(prefix + "gradient before keys, values",
          back(seen, d_key, prefix + "key.weight", d_memory_z));
   *d_memory = norm_gradient(prefix + "memory_norm", seen.rows, a->memory, a->memory_stats,
@@ -131,35 +142,40 @@ const float* StepBuilder::cross_attention_gradient(Attention* a, const float* d_
 }
 
 // Values lie behind the keys.
-void StepBuilder::attend_gradient(Attention* a, const float* d_o, float* d_query, float* d_key) {
+void StepBuilder::attend_gradient(Attention* a, ConstFloats d_o, Floats d_query, Floats d_key) {
   const std::string& prefix = a->part.prefix;
   const StepAttention& passed = a->attention;
-  StepAttentionGradient g = {passed.layer, passed.plan, passed.in, {passed.out, d_o}, {}};
+  StepAttentionGradient g = {passed.layer, passed.plan, passed.in, {passed.out, d_o.data}, {}};
   const Index slices = passed.plan.backward.key_slices;
-  g.gradients.key = d_key;
-  g.gradients.value = d_key + model_.query_dim;
+  g.gradients.key = d_key.data;
+  g.gradients.value = d_key.data + model_.query_dim;
+  Floats query_sums = d_query;
   if (slices == 1) {
-    g.gradients.query_sums = d_query;
     g.gradients.query_sum_steps = passed.in.query_steps;
   } else {
-    g.gradients.query_sums = floats(prefix + "sums of queries", passed.plan.query_sums);
+    query_sums = {
+        device_->array<float>((prefix + "sums of queries").c_str(), passed.plan.query_sums), 0};
   }
+  g.gradients.query_sums = query_sums.data;
   if (passed.plan.over_keys > 0) {
-    g.gradients.over_keys = floats(prefix + "sums over keys", passed.plan.over_keys);
+    g.gradients.over_keys =
+        device_->array<float>((prefix + "sums over keys").c_str(), passed.plan.over_keys);
   }
   if (passed.plan.bias_sums > 0) {
-    a->score_copies = floats(prefix + "gradients of scores", passed.plan.bias_sums);
-    g.gradients.bias_sums = a->score_copies;
+    a->score_copies = floats(prefix + "gradients of scores", passed.plan.bias_sums / batch_.runs);
+    g.gradients.bias_sums = a->score_copies.data;
   }
   if (passed.plan.mixing_sums > 0) {
     const Index count = model_.value_dim * (model_.value_dim / model_.heads);
-    g.gradients.mixing_sums = sum(prefix + "mixing", passed.plan.mixing_sums / count, count);
+    const Index copies = passed.plan.mixing_sums / count / batch_.runs;
+    g.gradients.mixing_sums = sum(prefix + "mixing", copies, count).data;
   }
   launch(prefix + "gradient of attention", g);
   if (slices == 1) return;
+  // Copies are of the rows of all runs.
   launch(prefix + "sum of gradients of queries",
-         StepQuerySums{batch_.examples * a->part.queries, model_.query_dim, slices,
-                       g.gradients.query_sums, a->part.queries, passed.in.query_steps, d_query});
+         StepQuerySums{batch_.runs * batch_.examples * a->part.queries, model_.query_dim, slices,
+                       query_sums.data, a->part.queries, passed.in.query_steps, d_query.data});
 }
 
 void StepBuilder::positions_gradient() {
@@ -170,8 +186,9 @@ void StepBuilder::positions_gradient() {
   for (const Attention& a : attentions_) {
     const AttentionPart& part = a.part;
     const Index count = model_.heads * part.queries * part.keys;
-    float* d_scores = floats(part.prefix + "gradient of scores", count);
-    copies.parts.push_back({a.attention.plan.backward.groups, count, a.score_copies, d_scores});
+    Floats d_scores = floats(part.prefix + "gradient of scores", count);
+    copies.parts.push_back(
+        {a.attention.plan.backward.groups / batch_.runs, count, 1.0, a.score_copies, d_scores});
     g.layers.push_back({part.queries, part.keys, part.first_query - part.first_key, d_scores,
                         sum(part.prefix + "positions", 1, tables.buckets * tables.heads)});
   }
@@ -179,15 +196,19 @@ void StepBuilder::positions_gradient() {
   launch("gradients of positions", g);
 }
 
-void StepBuilder::embedding_gradient(const float* dx) {
+void StepBuilder::embedding_gradient(ConstFloats dx) {
   const TaskFormat& format = setup_.format;
   if (format.features > 0) {
-    weight_gradient({rows_, format.features, dim_}, dx, arrays_.inputs, "embedding.weight",
-                    "embedding.bias");
+    weight_gradient({rows_, format.features, dim_}, dx, {arrays_.inputs, rows_ * format.features},
+                    "embedding.weight", "embedding.bias");
     return;
   }
   launch("gradient of embedding",
-         StepLookUpGradient{rows_, dim_, format.vocabulary, arrays_.ids, dx,
+         StepLookUpGradient{rows_,
+                            dim_,
+                            format.vocabulary,
+                            {arrays_.ids, rows_},
+                            dx,
                             sum("embedding.weight", 1, format.vocabulary * dim_)});
 }
 
@@ -201,8 +222,9 @@ void StepBuilder::finish(const AdamWStep& constants) {
     end += s.count;
     for (Index from = 0; from < s.count; from += StepSums::kNumbersOfBlock) {
       const Index count = std::min(StepSums::kNumbersOfBlock, s.count - from);
-      for (const Index number : {s.first_copy + from, s.count_of_copies, s.count, s.first + from,
-                                 count, Index{s.decayed ? 1 : 0}}) {
+      for (const Index number :
+           {s.first_copy + from, s.count_of_copies, s.step, s.first + from, count,
+            Index{s.decayed ? 1 : 0}, Index{std::bit_cast<std::int32_t>(s.rate)}}) {
         table.push_back(number);
       }
     }
@@ -213,19 +235,29 @@ void StepBuilder::finish(const AdamWStep& constants) {
   sums.table = device_->array("table of gradients", table);
   sums.copies = copies_;
   sums.copies_size = copies_size_;
-  sums.gradients = arrays_.gradients;
-  sums.squares = device_->array<double>("squares of gradients", sums.blocks);
+  sums.gradients = {arrays_.gradients, parameters_step_};
+  sums.squares = floats<double>("squares of gradients", sums.blocks);
   sums.losses_count = wanted_rows_;
   const bool classes = setup_.format.loss == LossKind::kCrossEntropy;
   sums.loss_scale =
       1.0 / static_cast<double>(classes ? wanted_rows_ : wanted_rows_ * setup_.format.outputs);
   sums.losses = losses_;
-  sums.loss = arrays_.loss;
+  sums.loss = {arrays_.loss, 1};
   launch("gradients", sums);
-  launch("update",
-         StepUpdate{sums.blocks, sums.table, arrays_.gradients, sums.squares, arrays_.loss,
-                    arrays_.numbers, arrays_.first, arrays_.second, arrays_.values, arrays_.history,
-                    constants.beta_1, constants.beta_2, constants.epsilon, constants.most_norm});
+  launch("update", StepUpdate{sums.blocks,
+                              sums.table,
+                              sums.gradients,
+                              sums.squares,
+                              sums.loss,
+                              {arrays_.numbers, 4},
+                              {arrays_.first, parameters_step_},
+                              {arrays_.second, parameters_step_},
+                              {arrays_.values, parameters_step_},
+                              {arrays_.history, 2 * kMostStepsAhead},
+                              constants.beta_1,
+                              constants.beta_2,
+                              constants.epsilon,
+                              constants.most_norm});
 }
 
 }  // namespace headway::training::detail

@@ -11,7 +11,14 @@ constexpr Index kMostWeightCopies = 16;  // of the gradient of a matrix, each of
 constexpr Index kFewestRowsOfCopy = 64;
 constexpr Index kMostRowGroups = 128;  // of the gradients of biases and norms
 
-// Copies of the gradient of a matrix: the rows are cut evenly.
+Index row_groups(Index rows) {
+  constexpr Index kRows = 32;
+  return std::min(kMostRowGroups, (rows + kRows - 1) / kRows);
+}
+
+}  // namespace
+
+// The rows are cut evenly.
 Index weight_copies(Index rows) {
   Index copies = 1;
   for (Index c = 2; c <= kMostWeightCopies; ++c) {
@@ -19,13 +26,6 @@ Index weight_copies(Index rows) {
   }
   return copies;
 }
-
-Index row_groups(Index rows) {
-  constexpr Index kRows = 32;
-  return std::min(kMostRowGroups, (rows + kRows - 1) / kRows);
-}
-
-}  // namespace
 
 StepBuilder::StepBuilder(const EngineSetup& setup, const StepBatchShape& batch,
                          const StepArrays& arrays, StepDevice* device, Index copies_size)
@@ -41,6 +41,7 @@ StepBuilder::StepBuilder(const EngineSetup& setup, const StepBatchShape& batch,
       wanted_rows_(batch.examples * setup.format.scored),
       dim_(setup.model.model_dim),
       packed_(2 * setup.model.query_dim + setup.model.value_dim),
+      parameters_step_(step_parameters(setup.shapes)),
       context_(setup.model.encoder_layers > 0 ? setup.format.tokens - setup.format.scored : 0) {
   const std::vector<Index> offsets = step_offsets(setup.shapes);
   for (std::size_t i = 0; i < offsets.size(); ++i) {
@@ -50,12 +51,13 @@ StepBuilder::StepBuilder(const EngineSetup& setup, const StepBatchShape& batch,
   }
 }
 
-const float* StepBuilder::value(const std::string& name) const {
-  return has(name) ? arrays_.values + offsets_.at(name) : nullptr;
+ConstFloats StepBuilder::value(const std::string& name) const {
+  if (!has(name)) return {};
+  return {arrays_.values + offsets_.at(name), parameters_step_};
 }
 
-StepProduct StepBuilder::linear(const Linear& n, const float* x, const std::string& weight,
-                                const std::string& bias, float* y) const {
+StepProduct StepBuilder::linear(const Linear& n, ConstFloats x, const std::string& weight,
+                                const std::string& bias, Floats y) const {
   StepProduct p;
   p.rows = n.rows;
   p.columns = n.out;
@@ -69,8 +71,8 @@ StepProduct StepBuilder::linear(const Linear& n, const float* x, const std::stri
   return p;
 }
 
-StepProduct StepBuilder::back(const Linear& n, const float* dy, const std::string& weight,
-                              float* dx) const {
+StepProduct StepBuilder::back(const Linear& n, ConstFloats dy, const std::string& weight,
+                              Floats dx) const {
   StepProduct p;
   p.rows = n.rows;
   p.columns = n.in;
@@ -82,8 +84,17 @@ StepProduct StepBuilder::back(const Linear& n, const float* dy, const std::strin
   return p;
 }
 
-void StepBuilder::weight_gradient(const Linear& n, const float* dy, const float* x,
+void StepBuilder::weight_gradient(const Linear& n, ConstFloats dy, ConstFloats x,
                                   const std::string& weight, const std::string& bias) {
+  const Index copies = weight_copies(n.rows);
+  gradient_product(n, dy, x, weight, sum(weight, copies, n.out * n.in));
+  if (!has(bias)) return;
+  const Index groups = row_groups(n.rows);
+  column_sums_.parts.push_back({dy, n.rows, n.out, groups, sum(bias, groups, n.out)});
+}
+
+void StepBuilder::gradient_product(const Linear& n, ConstFloats dy, ConstFloats x,
+                                   const std::string& weight, Floats to) {
   const Index copies = weight_copies(n.rows);
   const Index rows = n.rows / copies;
   StepProduct p;
@@ -95,22 +106,19 @@ void StepBuilder::weight_gradient(const Linear& n, const float* dy, const float*
   p.left_transposed = true;
   p.right = {x, n.in, rows * n.in};
   p.tf32 = tf32();
-  p.out = {sum(weight, copies, n.out * n.in), n.in, n.out * n.in};
+  p.out = {to, n.in, n.out * n.in};
   launch("gradient of " + weight, p);
-  if (!has(bias)) return;
-  const Index groups = row_groups(n.rows);
-  column_sums_.parts.push_back({dy, n.rows, n.out, groups, sum(bias, groups, n.out)});
 }
 
-float* StepBuilder::norm(const std::string& name, Index rows, const float* x, float* stats) {
-  float* y = floats(name, rows * dim_);
+Floats StepBuilder::norm(const std::string& name, Index rows, ConstFloats x, Floats stats) {
+  Floats y = floats(name, rows * dim_);
   launch(name, StepNorm{rows, dim_, model_.norm == Norm::kLayerNorm, x, value(name + ".scale"),
                         value(name + ".bias"), y, stats});
   return y;
 }
 
-float* StepBuilder::norm_gradient(const std::string& name, Index rows, const float* x,
-                                  const float* stats, const float* dz, const float* base) {
+Floats StepBuilder::norm_gradient(const std::string& name, Index rows, ConstFloats x,
+                                  ConstFloats stats, ConstFloats dz, ConstFloats base) {
   StepNormGradient g;
   g.rows = rows;
   g.dim = dim_;
@@ -128,16 +136,26 @@ float* StepBuilder::norm_gradient(const std::string& name, Index rows, const flo
   return g.dx;
 }
 
-float* StepBuilder::sum(const std::string& name, Index count_of_copies, Index count) {
+Floats StepBuilder::sum(const std::string& name, Index count_of_copies, Index count) {
+  const ParameterShape& shape = *shapes_.at(name);
+  sums_.push_back({copies_used_, count_of_copies, count, count, offsets_.at(name), shape.decayed(),
+                   static_cast<float>(shape.rate)});
+  return copies_of(count_of_copies, count);
+}
+
+Floats StepBuilder::copies_of(Index count_of_copies, Index count) {
   const Index first = copies_used_;
-  copies_used_ += count_of_copies * count;
-  sums_.push_back({first, count_of_copies, count, offsets_.at(name), shapes_.at(name)->decayed()});
-  return copies_ + first;
+  copies_used_ += batch_.runs * count_of_copies * count;
+  return {copies_ + first, count_of_copies * count};
 }
 
 std::vector<StepLaunch> StepBuilder::build(const AdamWStep& constants) {
-  forward();
-  backward();
+  if (model_.network == NetworkKind::kLinearValue) {
+    paths();
+  } else {
+    forward();
+    backward();
+  }
   finish(constants);
   return std::move(launches_);
 }

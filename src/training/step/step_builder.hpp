@@ -21,8 +21,11 @@ struct AttentionPart {
 /// In the order of the forward pass.
 std::vector<AttentionPart> attention_parts(const EngineSetup& setup);
 
+using Floats = OfRuns<float>;
+using ConstFloats = OfRuns<const float>;
+
 /// Writes the list of launches of a step. Arrays of the forward pass are kept for the backward pass
-/// under their names.
+/// under their names. It is written as for one run; OfRuns and launch() do the rest.
 class StepBuilder {
  public:
   /// `copies_size`: numbers of the array of all partial sums, which are counted while the list is
@@ -37,80 +40,110 @@ class StepBuilder {
   /// What the forward pass of an attention leaves to the backward pass.
   struct Attention {
     AttentionPart part;
-    const float* x = nullptr;       ///< [B, keys, D]; with a memory [B, queries, D]
-    const float* memory = nullptr;  ///< [B, keys, D]
-    float *z = nullptr, *stats = nullptr, *memory_z = nullptr, *memory_stats = nullptr;
-    float* query = nullptr;   ///< with a memory; else in `packed`
-    float* packed = nullptr;  ///< of each key: (queries,) keys, values
-    float* o = nullptr;
+    ConstFloats x;       ///< [B, keys, D]; with a memory [B, queries, D]
+    ConstFloats memory;  ///< [B, keys, D]
+    Floats z, stats, memory_z, memory_stats;
+    Floats query;   ///< with a memory; else in `packed`
+    Floats packed;  ///< of each key: (queries,) keys, values
+    Floats o;
     StepAttention attention;
-    float* score_copies = nullptr;  ///< [copies, H, queries, keys]
+    Floats score_copies;  ///< [copies, H, queries, keys]
   };
   struct FeedForwardPass {
     std::string prefix;
     Index rows = 0;
-    const float* mid = nullptr;
-    float *mid_z = nullptr, *mid_stats = nullptr, *hidden = nullptr, *active = nullptr;
+    ConstFloats mid;
+    Floats mid_z, mid_stats, hidden, active;
+    // of a mixture
+    Floats weights;  ///< of the second layer, [D, E, M]
+    Floats gates, likely, shares;
   };
 
   // --- forward (step_forward.cpp) ---
   void forward();
-  const float* run_blocks(const float* x);
-  const float* embed();
+  ConstFloats run_blocks(ConstFloats x);
+  ConstFloats embed();
   void positions();
   void dropout_blocks();
-  const float* some_tokens(const std::string& name, const float* x, Index first, Index wanted);
+  ConstFloats some_tokens(const std::string& name, ConstFloats x, Index first, Index wanted);
   /// The stream after an attention. `memory` null: of x itself.
-  const float* attend(Attention* a, const float* x, const float* memory);
+  ConstFloats attend(Attention* a, ConstFloats x, ConstFloats memory);
   void project(Attention* a);
   void project_with_memory(Attention* a);
   /// Turns `heads` heads of rows of `tokens` tokens of an example, the first at place `first`.
   void rotate(const std::string& name, const StepMatrix<float>& x, Index tokens, Index heads,
               Index first, bool backward);
-  const float* feed_forward(const std::string& prefix, Index tokens, const float* mid);
-  void outputs_and_loss(const float* x);
+  ConstFloats feed_forward(const std::string& prefix, Index tokens, ConstFloats mid);
+  void expert_weights();
+  ConstFloats mixture(FeedForwardPass* pass);
+  void gates(FeedForwardPass* pass);
+  void outputs_and_loss(ConstFloats x);
   [[nodiscard]] StepPositions position_tables() const;
 
   // --- backward (step_backward.cpp) ---
   void backward();
-  const float* blocks_gradient(const float* dx);
-  const float* feed_forward_gradient(const FeedForwardPass& pass, const float* dx);
-  const float* attention_gradient(Attention* a, const float* d_mid);
+  ConstFloats blocks_gradient(ConstFloats dx);
+  ConstFloats feed_forward_gradient(const FeedForwardPass& pass, ConstFloats dx);
+  ConstFloats mixture_gradient(const FeedForwardPass& pass, ConstFloats dx);
+  Floats experts_gradient(const FeedForwardPass& pass, ConstFloats dx, Floats d_gates);
+  ConstFloats attention_gradient(Attention* a, ConstFloats d_mid);
   /// Adds to the gradient of the memory, too.
-  const float* cross_attention_gradient(Attention* a, const float* d_mid, const float** d_memory);
-  float* output_gradient(const Attention& a, const float* d_mid);
-  void attend_gradient(Attention* a, const float* d_o, float* d_query, float* d_key);
+  ConstFloats cross_attention_gradient(Attention* a, ConstFloats d_mid, ConstFloats* d_memory);
+  Floats output_gradient(const Attention& a, ConstFloats d_mid);
+  void attend_gradient(Attention* a, ConstFloats d_o, Floats d_query, Floats d_key);
   void positions_gradient();
-  void embedding_gradient(const float* dx);
+  void embedding_gradient(ConstFloats dx);
   void finish(const AdamWStep& constants);
+
+  // --- a linear-value network (step_paths.cpp) ---
+  void paths();
+  struct Paths;
+  void path_features(Paths* p);
+  void path_weights(Paths* p);
+  void path_outputs(Paths* p);
+  void path_weights_gradient(const Paths& p);
+  /// `d_below`: the gradient of the weights below the first layer.
+  void value_gradients(const Paths& p, Floats d_below);
+  void path_features_gradient(const Paths& p);
 
   // --- tools ---
   struct Linear {
     Index rows = 0, in = 0, out = 0;
   };
   void launch(std::string name, StepOperation operation) {
+    std::visit(
+        [this](auto& one) {
+          if constexpr (requires { one.runs; }) one.runs = batch_.runs;
+        },
+        operation);
     launches_.push_back({std::move(name), std::move(operation)});
   }
-  float* floats(const std::string& name, Index count) {
-    return device_->array<float>(name.c_str(), count);
+  template <typename T = float>
+  OfRuns<T> floats(const std::string& name, Index count) {
+    return {device_->array<T>(name.c_str(), batch_.runs * count), count};
   }
   [[nodiscard]] bool tf32() const { return setup_.precision == Precision::kTf32; }
   [[nodiscard]] bool has(const std::string& name) const { return offsets_.contains(name); }
-  [[nodiscard]] const float* value(const std::string& name) const;
+  [[nodiscard]] ConstFloats value(const std::string& name) const;
   /// y = x W^T + b (+ added).
-  [[nodiscard]] StepProduct linear(const Linear& n, const float* x, const std::string& weight,
-                                   const std::string& bias, float* y) const;
+  [[nodiscard]] StepProduct linear(const Linear& n, ConstFloats x, const std::string& weight,
+                                   const std::string& bias, Floats y) const;
   /// dx = dy W.
-  [[nodiscard]] StepProduct back(const Linear& n, const float* dy, const std::string& weight,
-                                 float* dx) const;
+  [[nodiscard]] StepProduct back(const Linear& n, ConstFloats dy, const std::string& weight,
+                                 Floats dx) const;
   /// The gradients of W and b, in copies.
-  void weight_gradient(const Linear& n, const float* dy, const float* x, const std::string& weight,
+  void weight_gradient(const Linear& n, ConstFloats dy, ConstFloats x, const std::string& weight,
                        const std::string& bias);
-  float* norm(const std::string& name, Index rows, const float* x, float* stats);
-  float* norm_gradient(const std::string& name, Index rows, const float* x, const float* stats,
-                       const float* dz, const float* base);
+  Floats norm(const std::string& name, Index rows, ConstFloats x, Floats stats);
+  Floats norm_gradient(const std::string& name, Index rows, ConstFloats x, ConstFloats stats,
+                       ConstFloats dz, ConstFloats base);
+  /// The gradient of W of rows dy and x, in copies.
+  void gradient_product(const Linear& n, ConstFloats dy, ConstFloats x, const std::string& weight,
+                        Floats copies);
+  /// Room for so many copies of so many numbers.
+  Floats copies_of(Index count_of_copies, Index count);
   /// Room for `count_of_copies` copies of the gradient of `numbers` parameters from `name` on.
-  float* sum(const std::string& name, Index count_of_copies, Index count);
+  Floats sum(const std::string& name, Index count_of_copies, Index count);
 
   const EngineSetup& setup_;
   const TransformerOptions& model_;
@@ -121,6 +154,7 @@ class StepBuilder {
   Index copies_size_;
   Index copies_used_ = 0;
   Index tokens_, rows_, wanted_rows_, dim_, packed_, parameters_ = 0;
+  Index parameters_step_;  ///< from a run to the next
   std::map<std::string, Index> offsets_;
   std::map<std::string, const ParameterShape*> shapes_;
   Index context_;  ///< tokens of the memory, or 0
@@ -128,12 +162,16 @@ class StepBuilder {
   const float* rotation_ = nullptr;
   std::vector<Attention> attentions_;
   std::vector<FeedForwardPass> passes_;
-  const float* last_ = nullptr;  // what enters the last norm
-  float *last_z_ = nullptr, *last_stats_ = nullptr, *losses_ = nullptr, *d_outputs_ = nullptr;
+  std::map<std::string, Floats> expert_weights_;  ///< of layers
+  ConstFloats last_;                              // what enters the last norm
+  Floats last_z_, last_stats_, losses_, d_outputs_;
   StepColumnSums column_sums_;
   std::vector<StepSum> sums_;
   std::vector<StepLaunch> launches_;
 };
+
+/// Copies of the gradient of a matrix that is summed over so many rows.
+Index weight_copies(Index rows);
 
 /// The plan of a layer's attention; nothing where it does not fit the device.
 std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,

@@ -15,8 +15,8 @@ struct Cost {
   StepCost operator()(const StepProduct& p) const {
     const Index out = p.rows * p.columns;
     Index passed = p.batch * (p.rows * p.inner + p.inner * p.columns + out);
-    if (p.added.data != nullptr) passed += p.batch * out;
-    if (p.kept != nullptr) passed += out;
+    if (!(p.added.data == nullptr)) passed += p.batch * out;
+    if (!(p.kept == nullptr)) passed += out;
     StepCost cost = floats(passed);
     cost.flops = 2.0 * number(p.batch) * number(out) * number(p.inner);
     return cost;
@@ -33,6 +33,47 @@ struct Cost {
   }
   StepCost operator()(const StepSwiglu& s) const { return floats(3 * s.rows * s.dim); }
   StepCost operator()(const StepSwigluGradient& s) const { return floats(5 * s.rows * s.dim); }
+  StepCost operator()(const StepGates& g) const {
+    return floats((g.chosen == nullptr ? 2 : 4) * g.rows * g.experts);
+  }
+  StepCost operator()(const StepExpertShares& s) const { return floats(s.rows * s.experts); }
+  StepCost operator()(const StepSwap& s) const {
+    return floats(2 * static_cast<Index>(s.parts.size()) * s.first * s.second * s.inner);
+  }
+  StepCost operator()(const StepScaledCopies& s) const {
+    Index count = 0;
+    for (const auto& part : s.parts) count += (part.copies + 1) * part.count;
+    return floats(count);
+  }
+  template <typename Attention>
+  static StepCost path_attention(const Attention& a, double passes) {
+    const Index heads = a.layers * a.examples * a.heads;
+    StepCost cost = floats(heads * a.tokens * (a.tokens + 2 * a.dim));
+    cost.bytes *= passes;
+    cost.flops = 2.0 * passes * number(heads * a.tokens * a.tokens) * number(a.dim);
+    return cost;
+  }
+  StepCost operator()(const StepPathAttention& a) const { return path_attention(a, 1.0); }
+  StepCost operator()(const StepPathAttentionGradient& a) const { return path_attention(a, 2.0); }
+  template <typename Rows>
+  static StepCost path_rows(const Rows& r, double passes) {
+    const Index heads = r.examples * r.heads;
+    StepCost cost = floats(heads * r.tokens * (r.tokens + r.rows) + r.examples * r.rows * r.tokens);
+    cost.bytes *= passes;
+    cost.flops = 2.0 * passes * number(heads * r.rows) * number(r.tokens * r.tokens);
+    return cost;
+  }
+  StepCost operator()(const StepPathRows& r) const { return path_rows(r, 1.0); }
+  StepCost operator()(const StepPathRowsGradient& r) const { return path_rows(r, 2.0); }
+  StepCost operator()(const StepScaledExperts& s) const {
+    return floats(s.rows * s.experts * (2 * s.hidden + 1));
+  }
+  StepCost operator()(const StepScaledExpertsGradient& s) const {
+    return floats(s.rows * s.experts * (3 * s.hidden + 3));
+  }
+  StepCost operator()(const StepGatesGradient& g) const {
+    return floats((g.likely == nullptr ? 3 : 4) * g.rows * g.experts);
+  }
   StepCost operator()(const StepLookUp& l) const { return floats(2 * l.rows * l.dim); }
   StepCost operator()(const StepLookUpGradient& l) const {
     return floats((l.rows + l.entries) * l.dim + l.rows * l.entries);
@@ -87,7 +128,7 @@ struct Cost {
   }
   StepCost operator()(const StepLoss& l) const { return floats(2 * l.rows * l.outputs + l.rows); }
   StepCost operator()(const StepSums& s) const {
-    return floats(s.copies_size + s.losses_count + s.blocks * StepSums::kNumbersOfBlock);
+    return floats(s.copies_size / s.runs + s.losses_count + s.blocks * StepSums::kNumbersOfBlock);
   }
   StepCost operator()(const StepUpdate& u) const {
     return floats(7 * u.blocks * StepSums::kNumbersOfBlock);
@@ -96,6 +137,17 @@ struct Cost {
 
 }  // namespace
 
-StepCost cost_of(const StepOperation& operation) { return std::visit(Cost{}, operation); }
+StepCost cost_of(const StepOperation& operation) {
+  return std::visit(
+      [](const auto& one) {
+        StepCost cost = Cost{}(one);
+        if constexpr (requires { one.runs; }) {  // else it is of all runs
+          cost.flops *= number(one.runs);
+          cost.bytes *= number(one.runs);
+        }
+        return cost;
+      },
+      operation);
+}
 
 }  // namespace headway::training::detail

@@ -29,40 +29,43 @@ void StepBuilder::forward() {
     a.part = part;
     attentions_.push_back(a);
   }
-  const float* x = embed();
+  ConstFloats x = embed();
   positions();
   dropout_blocks();
+  expert_weights();
   outputs_and_loss(run_blocks(x));
 }
 
-const float* StepBuilder::run_blocks(const float* x) {
-  const float* memory = nullptr;
+ConstFloats StepBuilder::run_blocks(ConstFloats x) {
+  ConstFloats memory;
   Attention* a = attentions_.data();
   if (context_ > 0) {
     memory = some_tokens("context", x, 0, context_);
     for (Index l = 0; l < model_.encoder_layers; ++l, ++a) {
-      memory = feed_forward(a->part.prefix, context_, attend(a, memory, nullptr));
+      memory = feed_forward(a->part.prefix, context_, attend(a, memory, {}));
     }
     x = some_tokens("targets", x, context_, tokens_ - context_);
   }
   for (Index l = 0; l < model_.layers; ++l, ++a) {
     const AttentionPart& self = a->part;
-    x = attend(a, x, nullptr);
-    if (memory != nullptr) x = attend(++a, x, memory);
+    x = attend(a, x, {});
+    if (context_ > 0) x = attend(++a, x, memory);
     x = feed_forward(self.prefix, self.queries, x);
   }
   return x;
 }
 
-const float* StepBuilder::embed() {
-  float* x = floats("embedded", rows_ * dim_);
+ConstFloats StepBuilder::embed() {
+  Floats x = floats("embedded", rows_ * dim_);
   const TaskFormat& format = setup_.format;
   if (format.features > 0) {
-    launch("embedding", linear({rows_, format.features, dim_}, arrays_.inputs, "embedding.weight",
-                               "embedding.bias", x));
+    launch("embedding",
+           linear({rows_, format.features, dim_}, {arrays_.inputs, rows_ * format.features},
+                  "embedding.weight", "embedding.bias", x));
   } else {
     launch("embedding",
-           StepLookUp{rows_, dim_, format.vocabulary, arrays_.ids, value("embedding.weight"), x});
+           StepLookUp{
+               rows_, dim_, format.vocabulary, {arrays_.ids, rows_}, value("embedding.weight"), x});
   }
   return x;
 }
@@ -83,9 +86,10 @@ void StepBuilder::positions() {
   StepPositions p = position_tables();
   for (Attention& a : attentions_) {
     const AttentionPart& part = a.part;
-    float* scores =
+    Floats scores =
         floats(part.prefix + "scores of places", model_.heads * part.queries * part.keys);
-    a.attention.in.bias = scores;
+    a.attention.in.bias = scores.data;
+    a.attention.in.stack.bias = scores.step;
     p.layers.push_back({part.queries, part.keys, part.first_query - part.first_key,
                         value(part.prefix + "positions"), scores});
   }
@@ -103,21 +107,22 @@ void StepBuilder::dropout_blocks() {
   StepBlocks blocks;
   for (Attention& a : attentions_) {
     const AttentionPart& part = a.part;
-    const float* from =
-        arrays_.dropout + (part.layer * tokens_ + part.first_query) * tokens_ + part.first_key;
+    const OfRuns<const float> all = {arrays_.dropout, model_.all_layers() * tokens_ * tokens_};
+    ConstFloats from = all + (part.layer * tokens_ + part.first_query) * tokens_ + part.first_key;
     if (part.keys < tokens_) {
-      float* block = floats(part.prefix + "dropout", part.queries * part.keys);
+      Floats block = floats(part.prefix + "dropout", part.queries * part.keys);
       blocks.parts.push_back({part.queries, part.keys, tokens_, from, block});
       from = block;
     }
-    a.attention.in.dropout.given = from;
+    a.attention.in.dropout.given = from.data;
+    a.attention.in.stack.dropout = from.step;
   }
   if (!blocks.parts.empty()) launch("dropout", blocks);
 }
 
-const float* StepBuilder::some_tokens(const std::string& name, const float* x, Index first,
-                                      Index wanted) {
-  float* y = floats(name, batch_.examples * wanted * dim_);
+ConstFloats StepBuilder::some_tokens(const std::string& name, ConstFloats x, Index first,
+                                     Index wanted) {
+  Floats y = floats(name, batch_.examples * wanted * dim_);
   launch(name, StepSomeTokens{batch_.examples, tokens_, first, wanted, dim_, x, y});
   return y;
 }
@@ -142,9 +147,9 @@ void StepBuilder::project(Attention* a) {
                 a->packed));
   rotate(prefix + "rotation", {a->packed, packed_, 0}, a->part.keys, 2 * model_.heads, 0, false);
   GpuAttentionInputs& in = a->attention.in;
-  in.query = a->packed + (a->part.keys - a->part.queries) * packed_;
-  in.key = a->packed + model_.query_dim;
-  in.value = a->packed + 2 * model_.query_dim;
+  in.query = a->packed.data + (a->part.keys - a->part.queries) * packed_;
+  in.key = a->packed.data + model_.query_dim;
+  in.value = a->packed.data + 2 * model_.query_dim;
   in.query_steps = in.key_steps = in.value_steps = {packed_, a->part.keys * packed_};
 }
 
@@ -169,14 +174,14 @@ void StepBuilder::project_with_memory(Attention* a) {
          a->part.first_query, false);
   rotate(prefix + "rotation of keys", {a->packed, row, 0}, a->part.keys, model_.heads, 0, false);
   GpuAttentionInputs& in = a->attention.in;
-  in.query = a->query;
-  in.key = a->packed;
-  in.value = a->packed + q;
+  in.query = a->query.data;
+  in.key = a->packed.data;
+  in.value = a->packed.data + q;
   in.query_steps = {q, a->part.queries * q};
   in.key_steps = in.value_steps = {row, a->part.keys * row};
 }
 
-const float* StepBuilder::attend(Attention* a, const float* x, const float* memory) {
+ConstFloats StepBuilder::attend(Attention* a, ConstFloats x, ConstFloats memory) {
   const std::string& prefix = a->part.prefix;
   const Index asked = batch_.examples * a->part.queries;
   a->x = x;
@@ -188,20 +193,23 @@ const float* StepBuilder::attend(Attention* a, const float* x, const float* memo
   }
   StepAttention planned = *plan_step_attention(setup_, batch_, a->part, device_->sizes());
   planned.in = a->attention.in;
+  planned.in.stack.runs = batch_.runs;
   planned.in.key_mask = arrays_.mask;
-  planned.in.mixing = value(prefix + "mixing");
+  const ConstFloats mixing = value(prefix + "mixing");
+  planned.in.mixing = mixing.data;
+  planned.in.stack.mixing = mixing.step;
   a->o = floats(prefix + "attended", asked * model_.value_dim);
-  planned.out.output = a->o;
+  planned.out.output = a->o.data;
   if (normalises_over_keys(planned.layer.options.normalisation)) {
-    planned.out.log_sum_exp = floats(prefix + "log sums", asked * model_.heads);
+    planned.out.log_sum_exp = floats(prefix + "log sums", asked * model_.heads).data;
   }
   a->attention = planned;
   launch(prefix + "attention", planned);
 
   const bool last = memory == nullptr && a->part.queries < a->part.keys;
-  const float* stream =
+  ConstFloats stream =
       last ? some_tokens(prefix + "last tokens", x, a->part.first_query, a->part.queries) : x;
-  float* y = floats(prefix + "stream between", asked * dim_);
+  Floats y = floats(prefix + "stream between", asked * dim_);
   StepProduct out = linear({asked, model_.value_dim, dim_}, a->o, prefix + "output.weight",
                            prefix + "output.bias", y);
   out.added = {stream, dim_, 0};
@@ -209,13 +217,14 @@ const float* StepBuilder::attend(Attention* a, const float* x, const float* memo
   return y;
 }
 
-const float* StepBuilder::feed_forward(const std::string& prefix, Index tokens, const float* mid) {
+ConstFloats StepBuilder::feed_forward(const std::string& prefix, Index tokens, ConstFloats mid) {
   FeedForwardPass pass;
   pass.prefix = prefix;
   pass.rows = batch_.examples * tokens;
   pass.mid = mid;
   pass.mid_stats = floats(prefix + "feed_forward_norm's statistics", 2 * pass.rows);
   pass.mid_z = norm(prefix + "feed_forward_norm", pass.rows, mid, pass.mid_stats);
+  if (model_.feed_forward == FeedForward::kMixture) return mixture(&pass);
   const bool gated = model_.feed_forward == FeedForward::kSwiglu;
   const Index m = model_.mlp_dim;
   pass.hidden = floats(prefix + "hidden", pass.rows * (gated ? 2 * m : m));
@@ -231,7 +240,7 @@ const float* StepBuilder::feed_forward(const std::string& prefix, Index tokens, 
     up.kept = pass.hidden;
     launch(prefix + "up", up);
   }
-  float* y = floats(prefix + "stream", pass.rows * dim_);
+  Floats y = floats(prefix + "stream", pass.rows * dim_);
   StepProduct down =
       linear({pass.rows, m, dim_}, pass.active, prefix + "down.weight", prefix + "down.bias", y);
   down.added = {mid, dim_, 0};
@@ -240,18 +249,23 @@ const float* StepBuilder::feed_forward(const std::string& prefix, Index tokens, 
   return y;
 }
 
-void StepBuilder::outputs_and_loss(const float* x) {
+void StepBuilder::outputs_and_loss(ConstFloats x) {
   last_ = x;
   const Index outputs = setup_.format.outputs;
   last_stats_ = floats("norm's statistics", 2 * wanted_rows_);
   last_z_ = norm("norm", wanted_rows_, x, last_stats_);
-  float* y = floats("outputs", wanted_rows_ * outputs);
+  Floats y = floats("outputs", wanted_rows_ * outputs);
   launch("logits",
          linear({wanted_rows_, dim_, outputs}, last_z_, "logits.weight", "logits.bias", y));
   losses_ = floats("losses", wanted_rows_);
   d_outputs_ = floats("gradient of outputs", wanted_rows_ * outputs);
-  launch("loss",
-         StepLoss{wanted_rows_, outputs, y, arrays_.targets, arrays_.classes, losses_, d_outputs_});
+  launch("loss", StepLoss{wanted_rows_,
+                          outputs,
+                          y,
+                          {arrays_.targets, wanted_rows_ * outputs},
+                          {arrays_.classes, wanted_rows_},
+                          losses_,
+                          d_outputs_});
 }
 
 }  // namespace headway::training::detail

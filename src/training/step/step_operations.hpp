@@ -1,5 +1,10 @@
 // What a training step that is written by hand is made of: the operations that a device runs, in
 // plain C++. Pointers are to the device's memory, matrices are row-major, numbers are float.
+//
+// A stack of runs is one list of operations, each with the number of runs that it works for. Sizes
+// are those of one run. An array of a run is OfRuns; a plain pointer is to what all runs share. The
+// runs never meet: operation by operation, each has the launch that it would have alone, side by
+// side in one. So its bits do not depend on the others.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +13,10 @@
 #include <vector>
 
 #include "training/kernels/cuda/gpu_attention.hpp"
+#include "training/step/step_arrays.hpp"
+#include "training/step/step_network_operations.hpp"
 
 namespace headway::training::detail {
-
-/// `row` numbers from a row to the next, `batch` from one matrix to the next.
-template <typename Float>
-struct StepMatrix {
-  Float* data = nullptr;
-  Index row = 0;
-  Index batch = 0;
-};
 
 /// What a product does with its sums before they are written.
 enum class ProductEnd {
@@ -34,22 +33,24 @@ struct StepProduct {
   StepMatrix<const float> left, right;
   bool left_transposed = false, right_transposed = false;
   bool tf32 = false;              ///< factors are rounded to TF32
-  const float* bias = nullptr;    ///< [columns], or null
+  OfRuns<const float> bias;       ///< [columns], or null
   StepMatrix<const float> added;  ///< data null: nothing is added
   ProductEnd end = ProductEnd::kNone;
-  float* kept = nullptr;  ///< [rows, columns]
+  OfRuns<float> kept;  ///< [rows, columns]
   StepMatrix<float> out;
+  Index runs = 1;
 };
 
 /// y = norm(x) scale + bias, and mean and 1 / deviation of each row (row_kernels.hpp).
 struct StepNorm {
   Index rows = 0, dim = 0;
   bool centred = true;
-  const float* x = nullptr;
-  const float* scale = nullptr;
-  const float* bias = nullptr;  ///< null for RMSNorm
-  float* y = nullptr;
-  float* stats = nullptr;  ///< [rows, 2]
+  OfRuns<const float> x;
+  OfRuns<const float> scale;
+  OfRuns<const float> bias;  ///< null for RMSNorm
+  OfRuns<float> y;
+  OfRuns<float> stats;  ///< [rows, 2]
+  Index runs = 1;
 };
 
 /// dx = base + gradient of x; each of `groups` runs of rows sums its part of the gradients of scale
@@ -57,70 +58,78 @@ struct StepNorm {
 struct StepNormGradient {
   Index rows = 0, dim = 0, groups = 1;
   bool centred = true;
-  const float* x = nullptr;
-  const float* stats = nullptr;
-  const float* scale = nullptr;
-  const float* dy = nullptr;
-  const float* base = nullptr;
-  float* dx = nullptr;
-  float* scale_sums = nullptr;  ///< [groups, dim]
-  float* bias_sums = nullptr;   ///< [groups, dim]; null for RMSNorm
+  OfRuns<const float> x;
+  OfRuns<const float> stats;
+  OfRuns<const float> scale;
+  OfRuns<const float> dy;
+  OfRuns<const float> base;
+  OfRuns<float> dx;
+  OfRuns<float> scale_sums;  ///< [groups, dim]
+  OfRuns<float> bias_sums;   ///< [groups, dim]; null for RMSNorm
+  Index runs = 1;
 };
 
 /// Sums over the rows of several matrices.
 struct StepColumnSums {
   struct Part {
-    const float* x = nullptr;  ///< [rows, columns]
+    OfRuns<const float> x;  ///< [rows, columns]
     Index rows = 0, columns = 0, groups = 1;
-    float* sums = nullptr;  ///< [groups, columns]
+    OfRuns<float> sums;  ///< [groups, columns]
   };
   std::vector<Part> parts;  ///< at most kMostParts
   static constexpr std::size_t kMostParts = 40;
+  Index runs = 1;
 };
 
 /// active = silu(g) u of rows (g, u).
 struct StepSwiglu {
   Index rows = 0, dim = 0;
-  const float* both = nullptr;  ///< [rows, 2 dim]
-  float* active = nullptr;      ///< [rows, dim]
+  OfRuns<const float> both;  ///< [rows, 2 dim]
+  OfRuns<float> active;      ///< [rows, dim]
+  Index runs = 1;
 };
 struct StepSwigluGradient {
   Index rows = 0, dim = 0;
-  const float* both = nullptr;
-  const float* d_active = nullptr;
-  float* d_both = nullptr;
+  OfRuns<const float> both;
+  OfRuns<const float> d_active;
+  OfRuns<float> d_both;
+  Index runs = 1;
 };
 
 /// y[r] = table[ids[r]].
 struct StepLookUp {
   Index rows = 0, dim = 0, entries = 0;
-  const std::int32_t* ids = nullptr;
-  const float* table = nullptr;  ///< [entries, dim]
-  float* y = nullptr;
+  OfRuns<const std::int32_t> ids;
+  OfRuns<const float> table;  ///< [entries, dim]
+  OfRuns<float> y;
+  Index runs = 1;
 };
 /// d_table[e] = sum of dy[r] over the rows with id e, in order.
 struct StepLookUpGradient {
   Index rows = 0, dim = 0, entries = 0;
-  const std::int32_t* ids = nullptr;
-  const float* dy = nullptr;
-  float* d_table = nullptr;
+  OfRuns<const std::int32_t> ids;
+  OfRuns<const float> dy;
+  OfRuns<float> d_table;
+  Index runs = 1;
 };
 
 /// The `wanted` tokens of each example from place `first` on.
 struct StepSomeTokens {
   Index examples = 0, tokens = 0, first = 0, wanted = 0, dim = 0;
-  const float* from = nullptr;  ///< [examples, tokens, dim]
-  float* to = nullptr;          ///< [examples, wanted, dim]
+  OfRuns<const float> from;  ///< [examples, tokens, dim]
+  OfRuns<float> to;          ///< [examples, wanted, dim]
+  Index runs = 1;
 };
 /// The other way, added to `base` where there is one; other tokens get 0. At these it also clears
 /// some columns of `cleared`.
 struct StepSomeTokensGradient {
   Index examples = 0, tokens = 0, first = 0, wanted = 0, dim = 0;
-  const float* from = nullptr;  ///< [examples, wanted, dim]
-  const float* base = nullptr;  ///< [examples, tokens, dim], or null
-  float* to = nullptr;          ///< [examples, tokens, dim]
+  OfRuns<const float> from;  ///< [examples, wanted, dim]
+  OfRuns<const float> base;  ///< [examples, tokens, dim], or null
+  OfRuns<float> to;          ///< [examples, tokens, dim]
   Index cleared_columns = 0, cleared_row = 0;
-  float* cleared = nullptr;  ///< [examples, tokens, cleared_row]
+  OfRuns<float> cleared;  ///< [examples, tokens, cleared_row]
+  Index runs = 1;
 };
 
 /// Blocks of matrices, each to a dense matrix of its own.
@@ -128,10 +137,11 @@ struct StepBlocks {
   struct Part {
     Index rows = 0, columns = 0;
     Index row = 0;  ///< of `from`
-    const float* from = nullptr;
-    float* to = nullptr;
+    OfRuns<const float> from;
+    OfRuns<float> to;
   };
   std::vector<Part> parts;  ///< at most StepPositions::kMostLayers
+  Index runs = 1;
 };
 
 /// Queries and keys turned by their place (rotary positions), in rows of `row` numbers; `backward`:
@@ -140,7 +150,8 @@ struct StepRotation {
   Index rows = 0, tokens = 0, row = 0, heads = 0, half = 0;
   bool backward = false;
   const float* table = nullptr;  ///< [tokens, half, 2]: cosine and sine
-  float* x = nullptr;
+  OfRuns<float> x;
+  Index runs = 1;
 };
 
 /// The numbers that relative positions add to the scores: out[h, q, k] = table[bucket(first + q -
@@ -148,39 +159,44 @@ struct StepRotation {
 struct StepPositions {
   struct Layer {
     Index queries = 0, keys = 0;
-    Index first = 0;               ///< place of the first query where keys begin at 0
-    const float* table = nullptr;  ///< [buckets, H]
-    float* out = nullptr;          ///< [H, queries, keys]
+    Index first = 0;            ///< place of the first query where keys begin at 0
+    OfRuns<const float> table;  ///< [buckets, H]
+    OfRuns<float> out;          ///< [H, queries, keys]
   };
   Index heads = 0, buckets = 0;
   Index farthest = 0;                       ///< distances are -farthest .. farthest
   const std::int32_t* bucket_of = nullptr;  ///< [2 farthest + 1], from -farthest on
   std::vector<Layer> layers;                ///< at most kMostLayers
   static constexpr std::size_t kMostLayers = 40;
+  Index runs = 1;
 };
-/// out[i] = sum over c of copies[c, i], of several arrays.
+/// out[i] = factor times the sum over c of copies[c, i], of several arrays.
 struct StepCopySums {
   struct Part {
     Index copies = 1, count = 0;
-    const float* from = nullptr;  ///< [copies, count]
-    float* out = nullptr;
+    double factor = 1.0;
+    OfRuns<const float> from;  ///< [copies, count]
+    OfRuns<float> out;
   };
   std::vector<Part> parts;  ///< at most StepPositions::kMostLayers
+  Index runs = 1;
 };
 /// The gradients of the tables, from those of the numbers.
 struct StepPositionsGradient {
   struct Layer {
     Index queries = 0, keys = 0;
     Index first = 0;
-    const float* d_scores = nullptr;  ///< [H, queries, keys]
-    float* d_table = nullptr;         ///< [buckets, H]
+    OfRuns<const float> d_scores;  ///< [H, queries, keys]
+    OfRuns<float> d_table;         ///< [buckets, H]
   };
   Index heads = 0, buckets = 0;
   Index farthest = 0;
   const std::int32_t* bucket_of = nullptr;
   std::vector<Layer> layers;
+  Index runs = 1;
 };
 
+/// The examples of all runs as one layer, a GpuStack.
 struct StepAttention {
   GpuAttentionLayer layer;
   GpuAttentionPlan plan;
@@ -195,7 +211,7 @@ struct StepAttentionGradient {
   GpuAttentionPassedBack passed;
   GpuAttentionGradients gradients;
 };
-/// to[row] = sum over copies of from[copy, row].
+/// to[row] = sum over copies of from[copy, row], of the rows of all runs.
 struct StepQuerySums {
   Index rows = 0, dim = 0, copies = 1;
   const float* from = nullptr;  ///< [copies, rows, dim]
@@ -207,60 +223,68 @@ struct StepQuerySums {
 /// The loss of each row, and its gradient times 1 / count, where `count` terms make the mean.
 struct StepLoss {
   Index rows = 0, outputs = 0;
-  const float* y = nullptr;               ///< [rows, outputs]
-  const float* targets = nullptr;         ///< squared error: [rows, outputs]
-  const std::int32_t* classes = nullptr;  ///< cross-entropy: [rows]
-  float* losses = nullptr;                ///< [rows], summed over outputs
-  float* dy = nullptr;
+  OfRuns<const float> y;               ///< [rows, outputs]
+  OfRuns<const float> targets;         ///< squared error: [rows, outputs]
+  OfRuns<const std::int32_t> classes;  ///< cross-entropy: [rows]
+  OfRuns<float> losses;                ///< [rows], summed over outputs
+  OfRuns<float> dy;
+  Index runs = 1;
 };
 
-/// A run of the parameters, whose gradient is a sum of copies.
+/// Parameters that lie beside each other, whose gradient is a sum of copies.
 struct StepSum {
-  Index first_copy = 0;  ///< in the array of copies, [count_of_copies, count] from there on
-  Index count_of_copies = 1, count = 0;
-  Index first = 0;  ///< of the run in the vector of all parameters
+  Index first_copy = 0;  ///< in the array of copies, [runs, count_of_copies, step] from there on
+  Index count_of_copies = 1, step = 0;
+  Index count = 0;
+  Index first = 0;  ///< in the vector of all parameters of a run
   bool decayed = false;
+  float rate = 1.0F;  ///< times the learning rate
 };
 /// Gradients of all parameters, partial sums of their squares, and the mean loss.
 struct StepSums {
-  Index blocks = 0;                     ///< each of at most kNumbersOfBlock numbers of one sum
+  Index blocks = 0;  ///< of a run, each of at most kNumbersOfBlock numbers of one sum
   const std::int64_t* table = nullptr;  ///< [blocks, kColumns]
   const float* copies = nullptr;        ///< the array that all sums lie in
   Index copies_size = 0;
-  float* gradients = nullptr;
-  double* squares = nullptr;  ///< [blocks]
+  OfRuns<float> gradients;
+  OfRuns<double> squares;  ///< [blocks]
   Index losses_count = 0;
   double loss_scale = 1.0;
-  const float* losses = nullptr;
-  double* loss = nullptr;  ///< of one number
+  OfRuns<const float> losses;
+  OfRuns<double> loss;  ///< of one number
   static constexpr Index kNumbersOfBlock = 1024;
-  static constexpr Index kColumns =
-      6;  ///< first copy, copies, step, first parameter, count, decayed
+  /// First copy, copies, step, first parameter, count, decayed, the bits of the rate.
+  static constexpr Index kColumns = 7;
+  Index runs = 1;
 };
 
-/// AdamW over all parameters (eq. 12 of src/training/README.md). Nothing changes where this or an
-/// earlier update since history was read had numbers that are not finite.
+/// AdamW over all parameters (eq. 12 of src/training/README.md). Nothing changes in a run whose
+/// place in the history is negative. Nor does anything in one where this or an earlier update since
+/// its history was read had numbers that are not finite.
 struct StepUpdate {
   Index blocks = 0;
   const std::int64_t* table = nullptr;  ///< of StepSums
-  const float* gradients = nullptr;
-  const double* squares = nullptr;
-  const double* loss = nullptr;
+  OfRuns<const float> gradients;
+  OfRuns<const double> squares;
+  OfRuns<const double> loss;
   /// rate / (1 - beta_1^t), 1 / (1 - beta_2^t), rate decay, and the place in the history.
-  const float* numbers = nullptr;
-  float* first = nullptr;
-  float* second = nullptr;
-  float* values = nullptr;
-  double* history = nullptr;  ///< [kMostStepsAhead, 2]: loss, norm of the gradient
+  OfRuns<const float> numbers;
+  OfRuns<float> first;
+  OfRuns<float> second;
+  OfRuns<float> values;
+  OfRuns<double> history;  ///< [kMostStepsAhead, 2]: loss, norm of the gradient
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-8, most_norm = 0.0;
+  Index runs = 1;
 };
 
 using StepOperation =
     std::variant<StepProduct, StepNorm, StepNormGradient, StepColumnSums, StepSwiglu,
-                 StepSwigluGradient, StepLookUp, StepLookUpGradient, StepSomeTokens,
-                 StepSomeTokensGradient, StepBlocks, StepRotation, StepPositions, StepCopySums,
-                 StepPositionsGradient, StepAttention, StepAttentionGradient, StepQuerySums,
-                 StepLoss, StepSums, StepUpdate>;
+                 StepSwigluGradient, StepGates, StepExpertShares, StepSwap, StepScaledCopies,
+                 StepPathAttention, StepPathAttentionGradient, StepPathRows, StepPathRowsGradient,
+                 StepScaledExperts, StepScaledExpertsGradient, StepGatesGradient, StepLookUp,
+                 StepLookUpGradient, StepSomeTokens, StepSomeTokensGradient, StepBlocks,
+                 StepRotation, StepPositions, StepCopySums, StepPositionsGradient, StepAttention,
+                 StepAttentionGradient, StepQuerySums, StepLoss, StepSums, StepUpdate>;
 
 /// What an operation costs: floating-point operations of products and attention, and bytes that
 /// pass through the device's memory if each array passes once.

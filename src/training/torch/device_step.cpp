@@ -14,11 +14,6 @@ namespace {
 
 using at::Tensor;
 
-template <typename T>
-T* numbers_of(const Tensor& x) {
-  return x.defined() ? static_cast<T*>(x.data_ptr()) : nullptr;
-}
-
 bool same_constants(const AdamWStep& a, const AdamWStep& b) {
   return a.beta_1 == b.beta_1 && a.beta_2 == b.beta_2 && a.epsilon == b.epsilon &&
          a.most_norm == b.most_norm;

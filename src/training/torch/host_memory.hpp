@@ -19,6 +19,12 @@ inline void keep_freed_memory() {
 #endif
 }
 
+/// Where the numbers of an array are; null for one that is undefined.
+template <typename T>
+T* numbers_of(const at::Tensor& x) {
+  return x.defined() ? static_cast<T*>(x.data_ptr()) : nullptr;
+}
+
 /// How numbers of ours get to a device.
 class DeviceMemory {
  public:

@@ -33,7 +33,8 @@ void validate_together(const TrainOptions& options, const TrainingTask& task) {
 }  // namespace
 
 Trainer::Implementation::Implementation(const TransformerOptions& model,
-                                        const TrainOptions& options, const TrainingTask& task)
+                                        const TrainOptions& options, const TrainingTask& task,
+                                        TrainingStack::Implementation* stack, Index place)
     : model_(model),
       options_(options),
       task_(&task),
@@ -46,7 +47,8 @@ Trainer::Implementation::Implementation(const TransformerOptions& model,
             shapes_,           resolve_device(options.device),
             options.precision, resolve_threads(options.threads),
             options.eager};
-  engine_ = detail::torch_library().make_engine(setup_);
+  if (stack != nullptr) engine_ = stack->engine(setup_, options_, place);
+  if (engine_ == nullptr) engine_ = detail::torch_library().make_engine(setup_);
   if (options_.best_split.empty()) options_.best_split = task.selection_split();
   write(EngineArray::kParameters, detail::initial_parameters(shapes_, options.seed));
   flops_per_step_ = training::flops_per_step(model, format_, options.batch).total();
@@ -150,7 +152,11 @@ void Trainer::Implementation::set_state(const TrainState& state) {
 
 Trainer::Trainer(const TransformerOptions& model, const TrainOptions& options,
                  const TrainingTask& task)
-    : implementation_(std::make_unique<Implementation>(model, options, task)) {}
+    : implementation_(std::make_unique<Implementation>(model, options, task, nullptr, 0)) {}
+Trainer::Trainer(const TransformerOptions& model, const TrainOptions& options,
+                 const TrainingTask& task, TrainingStack& stack, Index place)
+    : implementation_(std::make_unique<Implementation>(model, options, task,
+                                                       stack.implementation_.get(), place)) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;

@@ -10,13 +10,15 @@
 #include "training/model/named_tensors.hpp"
 #include "training/trainer/generate.hpp"
 #include "training/trainer/step_source.hpp"
+#include "training/trainer/training_stack.hpp"
 
 namespace headway::training {
 
 class Trainer::Implementation {
  public:
+  /// `stack` null: the run is no part of one.
   Implementation(const TransformerOptions& model, const TrainOptions& options,
-                 const TrainingTask& task);
+                 const TrainingTask& task, TrainingStack::Implementation* stack, Index place);
 
   [[nodiscard]] const TransformerOptions& model() const { return model_; }
   [[nodiscard]] const TrainOptions& options() const { return options_; }

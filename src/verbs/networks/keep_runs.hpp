@@ -5,7 +5,6 @@
 #include "headway/core/clock.hpp"
 #include "headway/error.hpp"
 #include "headway/observer.hpp"
-#include "headway/results/network_fields.hpp"
 #include "headway/verbs/networks/trained.hpp"
 
 /// Private to verbs.

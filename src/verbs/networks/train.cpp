@@ -12,6 +12,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
+#include "headway/training/training_stack.hpp"
 
 namespace headway {
 namespace {
@@ -99,7 +100,10 @@ class Grid {
         trained_(runs.size()) {}
 
   /// Trains run `index` to its end, or to the interruption; one that is done only joins the others.
-  void train(std::size_t index);
+  /// In a stack it has entered `place`.
+  void train(std::size_t index, training::TrainingStack* stack = nullptr, Index place = 0);
+  /// Trains these runs side by side, each in a thread of its own.
+  void train_stack(const std::vector<std::size_t>& runs);
 
   /// The runs that began, in order.
   [[nodiscard]] TrainResult result();
@@ -159,7 +163,7 @@ class Grid {
   bool begin_together(TrainedRun& run);
   /// The run as it stands before this call, and its task; nothing where it may not begin any more.
   std::optional<std::pair<TrainTask, TrainedRun>> begin(std::size_t index);
-  void train(std::size_t index, const TrainTask& task, TrainedRun& run);
+  void train(std::size_t index, const TrainTask& task, TrainedRun& run, training::Trainer& trainer);
 
   std::span<const TrainRun> runs_;
   const TaskMaker& make_task_;
@@ -214,11 +218,9 @@ std::optional<std::pair<TrainTask, TrainedRun>> Grid::begin(std::size_t index) {
   return std::pair(std::move(task), std::move(run));
 }
 
-void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run) {
+void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run,
+                 training::Trainer& trainer) {
   const Study& study = runs_[index].study;
-  training::TrainOptions options = resolved_run(study);
-  if (threads_ > 0) options.threads = threads_;
-  training::Trainer trainer(study.train.model, options, *task.task);
   if (!run.state.parameters.empty()) trainer.set_state(run.state);
   if (hooks_.ranks != nullptr) trainer.take_steps_with(*hooks_.ranks);
   const double seconds_before = run.training_seconds;
@@ -232,12 +234,36 @@ void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run) {
   if (hooks_.save) hooks_.save(index, run);
 }
 
-void Grid::train(std::size_t index) {
+void Grid::train_stack(const std::vector<std::size_t>& runs) {
+  training::TrainingStack stack(static_cast<Index>(runs.size()));
+  run_jobs(runs.size(), runs.size(), [&](std::size_t i) {
+    const auto place = static_cast<Index>(i);
+    stack.enter(place);
+    try {
+      train(runs[i], &stack, place);
+    } catch (...) {
+      stack.leave(place);
+      throw;
+    }
+    stack.leave(place);  // a run that was done has never trained
+  });
+}
+
+void Grid::train(std::size_t index, training::TrainingStack* stack, Index place) {
   try {
     std::optional<std::pair<TrainTask, TrainedRun>> begun = begin(index);
     if (!begun) return;
     auto& [task, run] = *begun;
-    if (!run.done()) train(index, task, run);
+    if (!run.done()) {
+      const Study& study = runs_[index].study;
+      training::TrainOptions options = resolved_run(study);
+      if (threads_ > 0) options.threads = threads_;
+      const training::TransformerOptions& model = study.train.model;
+      training::Trainer trainer = stack != nullptr
+                                      ? training::Trainer(model, options, *task.task, *stack, place)
+                                      : training::Trainer(model, options, *task.task);
+      train(index, task, run, trainer);
+    }
     if (hooks_.end) hooks_.end(index, run);
     const Lock lock(telling_);
     interrupted_ = interrupted_ || !run.done();
@@ -288,14 +314,52 @@ std::vector<std::vector<std::size_t>> groups_of_precision(std::span<const TrainR
   return groups;
 }
 
+Stacks stacks_of(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
+                 int jobs) {
+  Stacks all;
+  std::vector<std::vector<std::size_t>> alike;
+  for (const std::size_t number : numbers) {
+    const Study& study = runs[number].study;
+    const auto same = std::find_if(alike.begin(), alike.end(), [&](const auto& some) {
+      const Study& other = runs[some.front()].study;
+      return training::fit_one_stack(study.train.model, resolved_run(study), other.train.model,
+                                     resolved_run(other));
+    });
+    if (same != alike.end()) {
+      same->push_back(number);
+    } else {
+      alike.push_back({number});
+    }
+  }
+  for (const std::vector<std::size_t>& some : alike) {
+    const auto most = static_cast<std::size_t>(std::max(jobs, 1));
+    const std::size_t stacks = (some.size() + most - 1) / most;
+    for (std::size_t i = 0; i < stacks; ++i) {
+      const auto at = [&](std::size_t stack) {
+        return some.begin() + static_cast<std::ptrdiff_t>(stack * some.size() / stacks);
+      };
+      const std::vector<std::size_t> stack(at(i), at(i + 1));
+      if (stack.size() > 1) {
+        all.stacks.push_back(stack);
+      } else {
+        all.alone.push_back(stack.front());
+      }
+    }
+  }
+  return all;
+}
+
 TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
                        const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks,
                        JobShare share) {
   const Clock::time_point began = Clock::now();
   Grid grid(runs, make_task, observer, hooks, share.threads);
+  const bool stacked = share.jobs > 1 && hooks.ranks == nullptr && training::stacks_runs();
   for (const std::vector<std::size_t>& group : groups_of_precision(runs, numbers, share.jobs)) {
-    run_jobs(group.size(), static_cast<std::size_t>(share.jobs),
-             [&](std::size_t i) { grid.train(group[i]); });
+    const Stacks stacks = stacked ? stacks_of(runs, group, share.jobs) : Stacks{{}, group};
+    for (const std::vector<std::size_t>& stack : stacks.stacks) grid.train_stack(stack);
+    run_jobs(stacks.alone.size(), static_cast<std::size_t>(share.jobs),
+             [&](std::size_t i) { grid.train(stacks.alone[i]); });
   }
   if (hooks.ranks != nullptr) hooks.ranks->go_on(false);  // notices a rank that failed at its end
   TrainResult result = grid.result();

@@ -109,6 +109,49 @@ TEST_CASE("every number of a sample result is in the file") {
   }
 }
 
+TEST_CASE("a sample result that is read is the one that was written") {
+  for (const Index outputs : {Index{1}, Index{2}}) {
+    const testing::ScratchDirectory folder;
+    const std::string file = folder.file("r.h5");
+    headway::SampleResult result = built_samples(outputs);
+    result.points[0].weights.resize(0, 0);  // weights are kept where they were asked for
+    headway::ResultProvenance provenance = testing::built_provenance();
+    provenance.partial = true;
+    io::write_result(file, headway::Study{}, result, provenance, false);
+    const headway::SampleResult read = io::read_sample_result(file);
+    CHECK(read.interrupted);
+    CHECK(read.seconds == provenance.seconds);
+    result.seconds = provenance.seconds;  // a file has them with its provenance
+    result.solve.seconds = provenance.seconds;
+    result.solve.threads = provenance.threads;
+    CHECK(io::result_json(headway::Study{}, read) == io::result_json(headway::Study{}, result));
+    REQUIRE(read.points.size() == result.points.size());
+    for (std::size_t i = 0; i < read.points.size(); ++i) {
+      const headway::SamplePoint &a = read.points[i], &b = result.points[i];
+      CHECK(a.widths == b.widths);
+      CHECK(a.temperature == b.temperature);
+      CHECK(a.sampler == b.sampler);
+      REQUIRE(a.order_parameters.size() == 2);
+      for (std::size_t l = 0; l < 2; ++l) {
+        CHECK(a.order_parameters[l].mean == b.order_parameters[l].mean);
+        CHECK(a.order_parameters[l].ess_tail == b.order_parameters[l].ess_tail);
+        CHECK(a.order_parameters[l].draws.values == b.order_parameters[l].draws.values);
+      }
+      CHECK(a.readout_order_parameter.rhat == b.readout_order_parameter.rhat);
+      CHECK(a.readout_order_parameter.draws.values == b.readout_order_parameter.draws.values);
+      CHECK(a.predictor.mean == b.predictor.mean);
+      CHECK(a.predictor_mcse == b.predictor_mcse);
+      CHECK(a.rhat_max == b.rhat_max);
+      CHECK(a.divergences == 5);
+      CHECK(a.warnings == b.warnings);
+      CHECK(std::isnan(a.log_evidence));
+      CHECK(a.energies == b.energies);
+      CHECK(a.weights == b.weights);
+      CHECK(read.solve.points[i].action == result.solve.points[i].action);
+    }
+  }
+}
+
 TEST_CASE("the theory of a sample result is read as a solve result") {
   const testing::ScratchDirectory folder;
   const headway::SampleResult result = built_samples(1);

@@ -296,3 +296,61 @@ TEST_CASE("trained networks of a result are read run by run") {
             [&] { io::read_trained_networks(bare, study, headway::KeptWeights::kLast, observer); },
             "holds no run that was trained to its end") == ErrorKind::kBadData);
 }
+
+TEST_CASE("a train result that is read is the one that was written") {
+  const testing::ScratchDirectory folder;
+  const std::string out = folder.file("out.h5");
+  const headway::Study study = io::parse_study(
+      "threads = 3\n[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2, 3]\n", "s.toml");
+  headway::TrainResult result;
+  result.planned = 3;
+  result.runs = {built_run(), built_run()};
+  result.runs[1].label = "second";
+  headway::ResultProvenance provenance = headway::make_provenance(study, "data", {});
+  provenance.partial = true;
+  provenance.threads = 3;
+  provenance.seconds = 2.5;
+  io::write_result(out, study, result, provenance, false);
+  const headway::TrainResult read = io::read_train_result(out);
+  CHECK(read.planned == 3);
+  CHECK(read.interrupted);
+  CHECK(read.threads == 3);
+  CHECK(read.seconds == 2.5);
+  REQUIRE(read.runs.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const TrainedRun &a = read.runs[i], &b = result.runs[i];
+    CHECK(a.label == b.label);
+    CHECK(a.settings == b.settings);
+    CHECK(a.records.size() == b.records.size());
+    CHECK(a.summary.evaluations.size() == b.summary.evaluations.size());
+    for (const training::NamedTensor& tensor : b.state.parameters) {
+      const auto& all = a.state.parameters;
+      CHECK(std::find(all.begin(), all.end(), tensor) != all.end());
+    }
+    CHECK(a.state.best_parameters.size() == b.state.best_parameters.size());
+  }
+}
+
+TEST_CASE("a network to extract is read by the number of its run") {
+  const testing::ScratchDirectory folder;
+  const std::string out = folder.file("out.h5");
+  const headway::Study study =
+      io::parse_study("[task]\nkind = \"fuzzy_logic\"\n[sweep]\nseed = [1, 2, 3]\n", "s.toml");
+  const std::vector<TrainRun> runs = headway::train_runs(study);
+  headway::TrainResult result;
+  result.runs = {built_run(), built_run()};
+  result.runs[0].settings = runs[0].settings;
+  result.runs[1].settings = runs[1].settings;
+  io::write_result(out, study, result, headway::make_provenance(study, "data", {}), false);
+  const auto network = io::read_trained_network(out, {"extract.run=2"});
+  CHECK(network.run == 2);
+  CHECK(network.study.seed == 2);
+  CHECK(network.data_hash == "data");
+  CHECK(network.parameters.size() == built_run().state.parameters.size());
+  CHECK(io::read_trained_network(out, {"extract.run=1"}).study.seed == 1);
+  CHECK(kind_of([&] { io::read_trained_network(out, {"extract.run=3"}); },
+                "this run had not begun when the result was written") == ErrorKind::kBadData);
+  CHECK(kind_of([&] { io::read_trained_network(out, {"extract.run=4"}); },
+                "extract.run = 4: must be from 1 to 3, the number of runs in " + out) ==
+        ErrorKind::kBadStudy);
+}

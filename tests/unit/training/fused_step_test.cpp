@@ -16,115 +16,6 @@ using headway::Index;
 
 namespace {
 
-/// Ids that count up from the example's number, and the next one is to be told; or, of numbers,
-/// their mean so far.
-class CountingTask final : public TrainingTask {
- public:
-  CountingTask(Index tokens, bool ids) : ids_(ids) {
-    format_ = {tokens,
-               ids ? 0 : 2,
-               ids ? 5 : 0,
-               ids ? 5 : 2,
-               ids ? LossKind::kCrossEntropy : LossKind::kSquaredError,
-               ids ? tokens : 1,
-               false,
-               {}};
-  }
-  const TaskFormat& format() const override { return format_; }
-  const std::vector<std::string>& splits() const override { return splits_; }
-  Index size(std::string_view) const override { return 0; }
-  std::string_view selection_split() const override { return "train"; }
-  void batch(std::string_view, Index first, Index count, TaskBatch& out) const override {
-    out = {};
-    out.examples = count;
-    for (Index i = first; i < first + count; ++i) {
-      float sum = 0.0F;
-      for (Index t = 0; t < format_.tokens; ++t) {
-        if (ids_) {
-          out.ids.push_back(static_cast<std::int32_t>((i + t * t) % 5));
-          out.classes.push_back(static_cast<std::int32_t>((i + t) % 5));
-          continue;
-        }
-        const auto x = static_cast<float>((7 * i + 3 * t) % 11) / 11.0F;
-        out.inputs.insert(out.inputs.end(), {x, 1.0F - x * x});
-        sum += x;
-      }
-      if (!ids_) out.targets.insert(out.targets.end(), {sum, -sum});
-    }
-  }
-
- private:
-  TaskFormat format_;
-  bool ids_;
-  std::vector<std::string> splits_ = {"train"};
-};
-
-// A step on the emulator, with its arrays.
-class EmulatedStep {
- public:
-  EmulatedStep(const EngineSetup& setup, const detail::StepData& data,
-               const detail::AdamWStep& constants = {}, const GpuDevice& device = {})
-      : setup_(setup), batch_(data.pieces[0]), dropout_(data.dropout), device_(device) {
-    const auto count = static_cast<std::size_t>(detail::total_count(setup.shapes));
-    for (auto* array : {&values_, &gradients_, &first_, &second_}) array->assign(count, 0.0F);
-    detail::StepArrays a;
-    const auto put = [](auto& numbers) { return numbers.empty() ? nullptr : numbers.data(); };
-    a.inputs = put(batch_.inputs);
-    a.ids = put(batch_.ids);
-    a.mask = put(batch_.mask);
-    a.targets = put(batch_.targets);
-    a.classes = put(batch_.classes);
-    a.dropout = put(dropout_);
-    a.values = values_.data();
-    a.gradients = gradients_.data();
-    a.first = first_.data();
-    a.second = second_.data();
-    a.numbers = numbers_.data();
-    a.loss = loss_.data();
-    a.history = history_.data();
-    step_.emplace(setup_,
-                  detail::StepBatchShape{batch_.examples, !batch_.mask.empty(), !dropout_.empty()},
-                  a, constants, &device_);
-  }
-
-  void write(const std::vector<float>& flat, std::vector<float>* to) { move(flat, to, true); }
-  // A whole step, whose numbers go to the next place of the history.
-  void run(const detail::AdamWStep& update) {
-    const auto numbers = detail::update_numbers(update, place_++);
-    std::copy(numbers.begin(), numbers.end(), numbers_.begin());
-    step_->run_gradients();
-    step_->run_update();
-  }
-  [[nodiscard]] std::vector<float> read(const std::vector<float>& from) {
-    std::vector<float> flat(from.size());
-    move(from, &flat, false);
-    return flat;
-  }
-
-  detail::EngineSetup setup_;
-  TaskBatch batch_;
-  std::vector<float> dropout_, values_, gradients_, first_, second_;
-  std::vector<float> numbers_ = std::vector<float>(4);
-  std::vector<double> loss_ = {0.0};
-  std::vector<double> history_ = std::vector<double>(2 * detail::kMostStepsAhead);
-  EmulatedStepDevice device_;
-  std::optional<FusedStep> step_;
-  Index place_ = 0;
-
- private:
-  // From the model's order to the step's, or back.
-  void move(const std::vector<float>& from, std::vector<float>* to, bool in) const {
-    const std::vector<Index> offsets = detail::step_offsets(setup_.shapes);
-    Index at = 0;
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      const Index count = setup_.shapes[i].count();
-      std::copy_n(from.begin() + (in ? at : offsets[i]), count,
-                  to->begin() + (in ? offsets[i] : at));
-      at += count;
-    }
-  }
-};
-
 detail::StepData step_data(const EngineSetup& setup, const TrainingTask& task, bool dropout) {
   detail::StepData data;
   task.batch("train", 4, kEngineExamples, data.pieces.emplace_back());
@@ -146,7 +37,7 @@ void check_gradients(const TransformerOptions& model, const TrainingTask& task, 
   std::vector<float> wanted(values.size());
   engine->read(detail::EngineArray::kGradients, wanted);
 
-  EmulatedStep emulated(setup, data, {}, device);
+  EmulatedStep emulated(setup, {data}, {}, device);
   emulated.write(values, &emulated.values_);
   emulated.step_->run_gradients();
   CHECK(std::abs(emulated.loss_[0] - loss) < 1e-5 * loss);
@@ -176,6 +67,17 @@ std::vector<detail::StepNumbers> three_updates(const EngineSetup& setup, const T
 TransformerOptions model_of(const std::string& attention) {
   TransformerOptions model = small_model();
   model.attention = attention;
+  return model;
+}
+
+TransformerOptions linear_value_model(Index layers) {
+  TransformerOptions model;
+  model.network = NetworkKind::kLinearValue;
+  model.layers = layers;
+  model.heads = 2;
+  model.model_dim = 4;
+  model.query_dim = 6;
+  model.query_rate = 3.0;
   return model;
 }
 
@@ -234,6 +136,24 @@ TEST_CASE("A hand-written step has the gradients of the CPU's: encoder and decod
   }
 }
 
+TEST_CASE("A hand-written step has the gradients of the CPU's: mixtures of experts", "[torch]") {
+  TransformerOptions model = model_of("hyla");
+  model.feed_forward = FeedForward::kMixture;
+  model.experts = 5;
+  model.load_balancing = 0.3;
+  check_gradients(model, PatternTask(5, 2));
+  model.active_experts = 0;
+  model.encoder_layers = 1;
+  model.layers = 1;
+  check_gradients(model, PatternTask(6, 3), true, {}, 5e-4);
+}
+
+TEST_CASE("A hand-written step has the gradients of the CPU's: linear-value networks", "[torch]") {
+  for (const Index layers : {1, 3}) {
+    check_gradients(linear_value_model(layers), CountingTask(5, false), false);
+  }
+}
+
 TEST_CASE("A hand-written step whose keys lie over several blocks has the same gradients",
           "[torch]") {
   GpuDevice small;
@@ -265,23 +185,24 @@ TEST_CASE("A hand-written step with attention kernels made for its shape has the
   }
 }
 
-TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
-  const PatternTask task(5, 2);
-  const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
-  const detail::StepData data = step_data(setup, task, true);
+namespace {
+
+void check_updates(const TransformerOptions& model, const TrainingTask& task, bool dropout) {
+  const EngineSetup setup = engine_setup(model, task, false);
+  const detail::StepData data = step_data(setup, task, dropout);
   detail::AdamWStep update;
   update.rate = 0.01;
   update.decay = 0.1;
   update.most_norm = 0.5;
   const auto engine = detail::torch_library().make_engine(setup);
-  EmulatedStep emulated(setup, data, update);
+  EmulatedStep emulated(setup, {data}, update);
   std::vector<float> values =
       detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format));
   engine->write(detail::EngineArray::kParameters, values);
   emulated.write(values, &emulated.values_);
   for (update.update = 1; update.update <= 3; ++update.update) {
     engine->step(data, update);
-    emulated.run(update);
+    emulated.run({update});
   }
   const std::vector<detail::StepNumbers> steps = engine->read_steps();
   for (std::size_t i = 0; i < 3; ++i) {
@@ -295,6 +216,13 @@ TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
   CHECK(relative_to(emulated.read(emulated.values_), values, 0.0) < 1e-4);
   engine->read(detail::EngineArray::kSecondMoments, values);
   CHECK(relative_to(emulated.read(emulated.second_), values, 0.0) < 1e-4);
+}
+
+}  // namespace
+
+TEST_CASE("A hand-written step updates as the CPU's does", "[torch]") {
+  check_updates(model_of("hyla"), PatternTask(5, 2), true);
+  check_updates(linear_value_model(2), CountingTask(5, false), false);
 }
 
 TEST_CASE("The engine on a hand-written step gives what it gives on the CPU", "[torch]") {
@@ -339,14 +267,14 @@ TEST_CASE("A hand-written step in TF32 has rounded gradients", "[torch]") {
 
 TEST_CASE("The engine leaves what a hand-written step does not serve to LibTorch", "[torch]") {
   TransformerOptions model = model_of("softmax");
-  model.feed_forward = FeedForward::kMixture;
-  const PatternTask task(5, 2);
+  model.encoder_layers = 1;
+  const PatternTask task(5, 2, true);
   EngineSetup setup = engine_setup(model, task, true);
   const EngineAnswer eager = engine_answer(setup, task);
   setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
     return std::make_unique<EmulatedStepDevice>();
   };
-  CHECK_FALSE(FusedStep::obstacle(setup, {kEngineExamples, false, true}, {}).empty());
+  CHECK_FALSE(FusedStep::obstacle(setup, {kEngineExamples, true, true}, {}).empty());
   const EngineAnswer answer = engine_answer(setup, task);
   CHECK(answer.outputs == eager.outputs);
   check_same_gradients(answer.gradients, eager.gradients, 1e-6);
@@ -357,20 +285,20 @@ TEST_CASE("A hand-written step changes nothing once a number was not finite") {
   const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
   detail::AdamWStep update;
   update.rate = 0.01;
-  EmulatedStep emulated(setup, step_data(setup, task, false), update);
+  EmulatedStep emulated(setup, {step_data(setup, task, false)}, update);
   emulated.write(detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format)),
                  &emulated.values_);
-  emulated.run(update);
+  emulated.run({update});
   const std::vector<float> before = emulated.values_;
   const float number = std::exchange(emulated.batch_.inputs[0], INFINITY);
-  emulated.run(update);
+  emulated.run({update});
   CHECK_FALSE(std::isfinite(emulated.history_[3]));
   emulated.batch_.inputs[0] = number;
-  emulated.run(update);
+  emulated.run({update});
   CHECK(std::isfinite(emulated.history_[5]));
   CHECK(emulated.values_ == before);
-  emulated.place_ = 0;  // the numbers have been read
-  emulated.run(update);
+  emulated.places_ = {0};  // the numbers have been read
+  emulated.run({update});
   CHECK(emulated.values_ != before);
 }
 

@@ -297,6 +297,23 @@ TEST_CASE("runs that need more than the memory there is at once are refused") {
   CHECK_NOTHROW(headway::require_memory(cost, 3, 4e9));
 }
 
+TEST_CASE("a sweep is cut into stacks of runs that differ in seed and rates alone") {
+  std::vector<TrainRun> runs(9);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    runs[i].study.seed = 10 + i;
+    runs[i].study.train.run.learning_rate = 1e-3 * static_cast<double>(1 + i % 2);
+  }
+  runs[3].study.train.model.layers = 3;
+  runs[6].study.train.run.batch = 64;
+  runs[8].study.train.run.batch = 64;
+  runs[7].study.train.run.micro_batches = 2;
+  const auto all = headway::stacks_of(runs, {0, 1, 2, 3, 4, 5, 6, 7, 8}, 3);
+  using Groups = std::vector<std::vector<std::size_t>>;
+  CHECK(all.stacks == Groups{{0, 1}, {2, 4, 5}, {6, 8}});
+  CHECK(all.alone == std::vector<std::size_t>{3, 7});
+  CHECK(headway::stacks_of(runs, {0, 7}, 3).stacks.empty());
+}
+
 TEST_CASE("runs of different precision are never trained side by side") {
   using training::Precision;
   std::vector<TrainRun> runs(5);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "headway/core/option_value.hpp"
-#include "headway/results/network_fields.hpp"
 #include "headway/study.hpp"
 #include "headway/train.hpp"
 #include "headway/training/trainer.hpp"

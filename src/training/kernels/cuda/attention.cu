@@ -25,10 +25,10 @@ AttentionArguments<T> bind(const GpuAttentionLayer& layer, const GpuAttentionInp
   x.query = static_cast<const T*>(in.query);
   x.key = static_cast<const T*>(in.key);
   x.value = static_cast<const T*>(in.value);
-  x.bias = in.bias;
+  x.bias = {in.bias, in.stack.bias};
   x.key_mask = in.key_mask;
-  x.mixing = in.mixing;
-  x.dropout.given = in.dropout.given;
+  x.mixing = {in.mixing, in.stack.mixing};
+  x.dropout.given = {in.dropout.given, in.stack.dropout};
   if (in.dropout.index != nullptr) {
     x.dropout = gpu_kernels::drawn_dropout(in.dropout.index, in.dropout.seed, in.dropout.rate,
                                            in.dropout.columns, in.dropout.first_row,
@@ -92,7 +92,7 @@ GpuDevice gpu_device(int device) {
 void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
                            const GpuAttentionInputs& inputs, const GpuAttentionOutputs& outputs,
                            void* stream) {
-  StreamOfDevice device(stream);
+  StreamOfDevice device(stream, static_cast<int>(inputs.stack.runs));
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
     const auto x = bind<T>(layer, inputs, outputs);
     if (plan.kernel == GpuAttentionKernel::kSmall) {
@@ -111,7 +111,7 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
 void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
                             const GpuAttentionInputs& inputs, const GpuAttentionPassedBack& passed,
                             const GpuAttentionGradients& gradients, void* stream) {
-  StreamOfDevice device(stream);
+  StreamOfDevice device(stream, static_cast<int>(inputs.stack.runs));
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
     const auto x = bind<T>(layer, inputs, passed.outputs);
     auto y = bind<T>(passed.outputs, passed.d_output, gradients);

@@ -10,7 +10,7 @@ namespace headway::training::HEADWAY_GPU {
 /// is needed, the same bits that Rng's uniform() gives for element (query, key) of a row-major
 /// matrix (headway/core/rng.hpp).
 struct PairDropout {
-  Global<const float> given;          ///< [Sq, Sk], or null
+  ArrayOfRuns<const float> given;     ///< [Sq, Sk], or null
   Global<const std::uint64_t> index;  ///< the stream's index, one number on the device; null: none
   std::uint32_t seed[2];              ///< low and high half
   std::uint32_t purpose;              ///< of the stream: StreamPurpose::kDropout
@@ -21,7 +21,9 @@ struct PairDropout {
 };
 
 /// What the kernels read and write: headway/training/attention.hpp says what each is. T is float or
-/// Bf16. Partial sums are float, of as many copies as the plan says.
+/// Bf16. Partial sums are float, of as many copies as the plan says. A stack of runs is one layer
+/// of the examples of all: block x counts them, and only what a run has once for all of its
+/// examples is an ArrayOfRuns.
 template <typename T>
 struct AttentionArguments {
   AttentionPlanSizes plan;
@@ -29,9 +31,9 @@ struct AttentionArguments {
   int batch, heads, queries, keys, query_dim, value_dim;
   Global<const T> query, key, value;
   TokenSteps query_steps, key_steps, value_steps;  ///< of these, and of their gradients
-  Global<const float> bias;
+  ArrayOfRuns<const float> bias;
   Global<const std::uint8_t> key_mask;
-  Global<const float> mixing;
+  ArrayOfRuns<const float> mixing;
   PairDropout dropout;
   Global<T> output;
   Global<float> log_sum_exp;

@@ -58,7 +58,7 @@ Index shared_bytes_of(const Layer& layer, Kernel kernel, const AttentionPlanSize
   x.query_dim = static_cast<int>(layer.shape.query_dim);
   x.value_dim = static_cast<int>(layer.shape.value_dim);
   emulated_kernels::Array something;
-  if (layer.dropout) x.dropout.given = {&something, 0};
+  if (layer.dropout) x.dropout.given = emulated_kernels::Global<const float>{&something, 0};
   const emulated_kernels::GradientArguments<T> gradients = {};
   emulated_kernels::Block block(sizes.threads, 0, 0);
   CountedMemory memory;

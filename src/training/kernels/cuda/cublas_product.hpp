@@ -3,7 +3,8 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 
-#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -29,6 +30,7 @@ struct CublasFunctions {
   decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
   decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+  decltype(&cublasLtMatmulAlgoCheck) algo_check = nullptr;
 };
 
 /// Error{kUnavailable} where there is no such library.
@@ -62,6 +64,7 @@ inline const CublasFunctions& cublas_functions() {
     find(&f.preference_destroy, "cublasLtMatmulPreferenceDestroy");
     find(&f.preference_set, "cublasLtMatmulPreferenceSetAttribute");
     find(&f.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+    find(&f.algo_check, "cublasLtMatmulAlgoCheck");
     return f;
   }();
   return functions;
@@ -74,29 +77,37 @@ inline void check(cublasStatus_t status, const char* what) {
   }
 }
 
+/// What a product leaves to a kernel of ours, where cuBLASLt does not have it.
+enum class LeftOut { kNothing, kEnd, kEndAndBias };
+
 /// A product as cuBLASLt has it, where matrices are column-major: out^T = right^T left^T.
+///
+/// The library's kernel is chosen for one run and serves every stack. It sums in one go, not in
+/// parts that depend on how many blocks there are. So a run has the same bits in any stack. All
+/// runs are one batch, or one call each where the kernel does not take that.
 class CublasPlan {
  public:
-  CublasPlan(cublasLtHandle_t handle, const detail::StepProduct& p, bool with_end,
+  CublasPlan(cublasLtHandle_t handle, const detail::StepProduct& p, LeftOut left_out,
              std::size_t workspace)
-      : f_(cublas_functions()), p_(p) {
+      : f_(cublas_functions()),
+        p_(p),
+        has_bias_(!(p.bias == nullptr) && left_out != LeftOut::kEndAndBias) {
     const auto compute = p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     check(f_.desc_create(&desc_, compute, CUDA_R_32F), "description");
     const auto turned = [](bool yes) { return yes ? CUBLAS_OP_T : CUBLAS_OP_N; };
     set(CUBLASLT_MATMUL_DESC_TRANSA, turned(p.right_transposed));
     set(CUBLASLT_MATMUL_DESC_TRANSB, turned(p.left_transposed));
-    set_end(with_end);
-    lay(&right_, p.right_transposed ? p.inner : p.columns, p.right_transposed ? p.columns : p.inner,
-        p.right.row, p.right.batch);
-    lay(&left_, p.left_transposed ? p.rows : p.inner, p.left_transposed ? p.inner : p.rows,
-        p.left.row, p.left.batch);
-    lay(&out_, p.columns, p.rows, p.out.row, p.out.batch);
-    lay(&added_, p.columns, p.rows, adds() ? p.added.row : p.out.row,
-        adds() ? p.added.batch : p.out.batch);
+    set_end(left_out == LeftOut::kNothing ? p.end : detail::ProductEnd::kNone);
+    lay_all(&one_, p.batch);
     choose(handle, workspace);
+    if (found() && p.runs > 1) lay_runs(handle, workspace);
   }
   ~CublasPlan() {
-    for (cublasLtMatrixLayout_t layout : {right_, left_, out_, added_}) f_.layout_destroy(layout);
+    for (const Layouts& layouts : {one_, all_}) {
+      for (cublasLtMatrixLayout_t layout : layouts) {
+        if (layout != nullptr) f_.layout_destroy(layout);
+      }
+    }
     f_.desc_destroy(desc_);
   }
   CublasPlan(const CublasPlan&) = delete;
@@ -105,57 +116,112 @@ class CublasPlan {
   /// False where cuBLASLt has no such product.
   [[nodiscard]] bool found() const { return found_ > 0; }
 
-  void run(cublasLtHandle_t handle, void* workspace, std::size_t bytes, cudaStream_t stream) const {
-    const float one = 1.0F;
-    const float beta = adds() ? 1.0F : 0.0F;
-    check(f_.matmul(handle, desc_, &one, p_.right.data, right_, p_.left.data, left_, &beta,
-                    adds() ? p_.added.data : p_.out.data, added_, p_.out.data, out_, &chosen_.algo,
-                    workspace, bytes, stream),
-          "product");
+  void run(cublasLtHandle_t handle, void* workspace, std::size_t bytes, cudaStream_t stream) {
+    const auto call = [&](const Layouts& on, Index run) {
+      const auto at = [run](const auto& array) { return array.data + run * array.step; };
+      const float one = 1.0F;
+      const float beta = adds() ? 1.0F : 0.0F;
+      check(f_.matmul(handle, desc_, &one, at(p_.right.data), on[kRight], at(p_.left.data),
+                      on[kLeft], &beta, adds() ? at(p_.added.data) : at(p_.out.data), on[kAdded],
+                      at(p_.out.data), on[kOut], &chosen_.algo, workspace, bytes, stream),
+            "product");
+    };
+    if (p_.runs == 1 || together_) return call(p_.runs == 1 ? one_ : all_, 0);
+    for (Index run = 0; run < p_.runs; ++run) {
+      set_pointers(run);
+      call(one_, run);
+    }
   }
 
  private:
-  [[nodiscard]] bool adds() const { return p_.added.data != nullptr; }
+  enum { kRight, kLeft, kOut, kAdded, kMatrices };
+  using Layouts = std::array<cublasLtMatrixLayout_t, kMatrices>;
+
+  [[nodiscard]] bool adds() const { return !(p_.added.data == nullptr); }
 
   template <typename T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
     check(f_.desc_set(desc_, attribute, &value, sizeof value), "attribute");
   }
 
-  void set_end(bool with_end) {
-    const auto end = with_end ? p_.end : detail::ProductEnd::kNone;
-    cublasLtEpilogue_t epilogue =
-        p_.bias != nullptr ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  void set_end(detail::ProductEnd end) {
+    cublasLtEpilogue_t epilogue = has_bias_ ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     if (end == detail::ProductEnd::kGelu) {
-      epilogue = p_.bias != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+      epilogue = has_bias_ ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
     } else if (end == detail::ProductEnd::kGeluGradient) {
       epilogue = CUBLASLT_EPILOGUE_DGELU;
     }
+    keeps_ = end != detail::ProductEnd::kNone;
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    if (p_.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.bias);
-    if (end == detail::ProductEnd::kNone) return;
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.kept);
+    set_pointers(0);
+    // The same for every number of runs, so that the same kernel is chosen.
+    if (has_bias_) {
+      set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, static_cast<std::int64_t>(p_.bias.step));
+    }
+    if (!keeps_) return;
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p_.columns));
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, static_cast<std::int64_t>(p_.kept.step));
+  }
+  void set_pointers(Index run) {
+    if (has_bias_) {
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.bias.data + run * p_.bias.step);
+    }
+    if (keeps_) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.kept.data + run * p_.kept.step);
+    }
   }
 
-  void lay(cublasLtMatrixLayout_t* layout, Index rows, Index columns, Index step, Index batch) {
+  template <typename Matrix>
+  void lay(cublasLtMatrixLayout_t* layout, Index rows, Index columns, const Matrix& x,
+           Index batch) {
     check(f_.layout_create(layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
-                           static_cast<std::uint64_t>(columns), step),
+                           static_cast<std::uint64_t>(columns), x.row),
           "layout");
-    const auto count = static_cast<std::int32_t>(p_.batch);
-    const std::int64_t offset = batch;
+    const auto count = static_cast<std::int32_t>(batch);
+    const std::int64_t offset = p_.batch > 1 ? x.batch : x.data.step;
     check(f_.layout_set(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
           "batch");
     check(
         f_.layout_set(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &offset, sizeof offset),
         "batch");
   }
+  void lay_all(Layouts* to, Index batch) {
+    const detail::StepProduct& p = p_;
+    lay(&(*to)[kRight], p.right_transposed ? p.inner : p.columns,
+        p.right_transposed ? p.columns : p.inner, p.right, batch);
+    lay(&(*to)[kLeft], p.left_transposed ? p.rows : p.inner, p.left_transposed ? p.inner : p.rows,
+        p.left, batch);
+    lay(&(*to)[kOut], p.columns, p.rows, p.out, batch);
+    if (adds()) {
+      lay(&(*to)[kAdded], p.columns, p.rows, p.added, batch);
+    } else {
+      lay(&(*to)[kAdded], p.columns, p.rows, p.out, batch);
+    }
+  }
 
-  // Parameters lie end to end, so that some arrays begin at any float.
-  static std::uint32_t alignment_of(const void* pointer) {
-    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  // All runs as one batch, where their matrices lie evenly and the kernel takes it.
+  void lay_runs(cublasLtHandle_t handle, std::size_t workspace) {
+    const auto evenly = [this](const auto& x) {
+      return x.data == nullptr || p_.batch == 1 || x.data.step == p_.batch * x.batch;
+    };
+    if (!evenly(p_.right) || !evenly(p_.left) || !evenly(p_.out) || !evenly(p_.added)) return;
+    lay_all(&all_, p_.batch * p_.runs);
+    cublasLtMatmulHeuristicResult_t result = {};
+    const cublasStatus_t status = f_.algo_check(handle, desc_, all_[kRight], all_[kLeft],
+                                                all_[kAdded], all_[kOut], &chosen_.algo, &result);
+    together_ = status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace;
+  }
+
+  // Of the arrays of every run, and of every matrix of a batch: parameters lie end to end, so that
+  // some arrays begin at any float.
+  template <typename Matrix>
+  [[nodiscard]] std::uint32_t alignment_of(const Matrix& x) const {
+    const auto size = static_cast<std::uintptr_t>(sizeof(float));
+    std::uintptr_t all = reinterpret_cast<std::uintptr_t>(x.data.data) |
+                         static_cast<std::uintptr_t>(x.data.step) * size;
+    if (p_.batch > 1) all |= static_cast<std::uintptr_t>(x.batch) * size;
     std::uint32_t bytes = 4;
-    while (bytes < 256 && address % (2 * bytes) == 0) bytes *= 2;
+    while (bytes < 256 && all % (2 * bytes) == 0) bytes *= 2;
     return bytes;
   }
 
@@ -165,14 +231,17 @@ class CublasPlan {
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       check(f_.preference_set(preference, attribute, &value, sizeof value), "preference");
     };
-    const void* added = adds() ? p_.added.data : p_.out.data;
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(p_.right.data));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p_.left.data));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(added));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(p_.out.data));
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(p_.right));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p_.left));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+           adds() ? alignment_of(p_.added) : alignment_of(p_.out));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(p_.out));
     const cublasStatus_t status =
-        f_.heuristic(handle, desc_, right_, left_, added_, out_, preference, 1, &chosen_, &found_);
+        f_.heuristic(handle, desc_, one_[kRight], one_[kLeft], one_[kAdded], one_[kOut], preference,
+                     1, &chosen_, &found_);
     f_.preference_destroy(preference);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) found_ = 0;
     if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "choice of a kernel");
@@ -180,8 +249,11 @@ class CublasPlan {
 
   const CublasFunctions& f_;
   const detail::StepProduct& p_;
+  bool has_bias_;
+  bool keeps_ = false;
+  bool together_ = false;
   cublasLtMatmulDesc_t desc_ = nullptr;
-  cublasLtMatrixLayout_t right_ = nullptr, left_ = nullptr, out_ = nullptr, added_ = nullptr;
+  Layouts one_ = {}, all_ = {};
   cublasLtMatmulHeuristicResult_t chosen_ = {};
   int found_ = 0;
 };

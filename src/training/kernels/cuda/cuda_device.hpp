@@ -30,6 +30,9 @@ __device__ __forceinline__ void add(float* array, std::int64_t i, float value) {
   array[i] += value;
 }
 
+/// Of a stack of runs: the one that the block works for (Grid::runs).
+__device__ __forceinline__ int run_of_block() { return static_cast<int>(blockIdx.z); }
+
 /// Elements i and i + 1 in one access, the first in the lower half; may_pair(array) and i even.
 __device__ __forceinline__ std::uint32_t get_pair(const Bf16* array, std::int64_t i) {
   return *reinterpret_cast<const std::uint32_t*>(array + i);
@@ -102,7 +105,11 @@ __device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give&
 class Block {
  public:
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x); }
-  __device__ __forceinline__ int x() const { return static_cast<int>(blockIdx.x); }
+  /// Counts the blocks of one run after those of the run before.
+  __device__ __forceinline__ int x() const {
+    return static_cast<int>(blockIdx.z * gridDim.x + blockIdx.x);
+  }
+  __device__ __forceinline__ int x_of_run() const { return static_cast<int>(blockIdx.x); }
   __device__ __forceinline__ int y() const { return static_cast<int>(blockIdx.y); }
 
   template <typename Work>

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 // What a kernel of this folder is written in. The text of a kernel is phases over the threads (or
 // warps) of a block with a barrier after each. nvcc compiles it to CUDA; the host's compiler makes
@@ -22,6 +24,40 @@
 #endif
 
 namespace headway::training::HEADWAY_GPU {
+
+/// An array of each run of a stack. get and put reach that of the block's run. A pointer is an
+/// array that all runs share.
+template <typename T>
+struct ArrayOfRuns {
+  Global<T> data = {};
+  std::int64_t step = 0;  ///< from a run to the next
+
+  ArrayOfRuns() = default;
+  HEADWAY_BOTH ArrayOfRuns(Global<T> shared) : data(shared) {}  // NOLINT: as said
+  HEADWAY_BOTH ArrayOfRuns(Global<T> first, std::int64_t step_between)
+      : data(first), step(step_between) {}
+  HEADWAY_DEVICE Global<T> mine() const { return data + run_of_block() * step; }
+  HEADWAY_DEVICE bool operator==(std::nullptr_t) const { return data == nullptr; }
+  friend HEADWAY_DEVICE Global<T> operator+(const ArrayOfRuns& array, std::int64_t n) {
+    return array.mine() + n;
+  }
+};
+template <typename T>
+HEADWAY_DEVICE float get(const ArrayOfRuns<T>& array, std::int64_t i) {
+  return get(array.mine(), i);
+}
+template <typename T>
+HEADWAY_DEVICE std::remove_const_t<T> get_bits(const ArrayOfRuns<T>& array, std::int64_t i) {
+  return get_bits(array.mine(), i);
+}
+template <typename T>
+HEADWAY_DEVICE void put(const ArrayOfRuns<T>& array, std::int64_t i, float value) {
+  put(array.mine(), i, value);
+}
+template <typename T>
+HEADWAY_DEVICE void put_bits(const ArrayOfRuns<T>& array, std::int64_t i, T value) {
+  put_bits(array.mine(), i, value);
+}
 
 /// Of a block of this kernel.
 template <typename Kernel>

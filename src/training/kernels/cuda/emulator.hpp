@@ -28,6 +28,7 @@ struct Course {
   int block = 0;
   int phase = 0;
   int thread = 0;
+  int run = 0;
 };
 inline Course& course() {
   static thread_local Course here;
@@ -149,6 +150,9 @@ void put_bits(Checked<T> p, std::int64_t i, T value) {
 }
 inline void add(Checked<float> p, std::int64_t i, float value) { put(p, i, get(p, i) + value); }
 
+/// Of a stack of runs: the one that the block works for (Grid::runs).
+inline int run_of_block() { return course().run; }
+
 /// Elements i and i + 1 in one access, the first in the lower half. Error{kInternal} unless their
 /// place is even; may_pair says so of the array.
 template <typename T>
@@ -244,10 +248,13 @@ void exchange(const Warp& warp, int mask, const Give& give, const Take& take) {
 
 class Block {
  public:
-  Block(int size, int x, int y) : size_(size), x_(x), y_(y) {}
+  /// `x_of_run`: where x counts the blocks of several runs, its place among those of its own.
+  Block(int size, int x, int y, int x_of_run) : size_(size), x_(x), y_(y), x_of_run_(x_of_run) {}
+  Block(int size, int x, int y) : Block(size, x, y, x) {}
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int x() const { return x_; }
   [[nodiscard]] int y() const { return y_; }
+  [[nodiscard]] int x_of_run() const { return x_of_run_; }
 
   template <typename Work>
   void threads(const Work& work) const {
@@ -264,7 +271,7 @@ class Block {
   }
 
  private:
-  int size_, x_, y_;
+  int size_, x_, y_, x_of_run_;
 };
 
 /// The shared memory of one block: each piece an array of its own. Error{kInternal} when more is
@@ -326,6 +333,7 @@ class GlobalMemory {
 
 struct Grid {
   int x, y, threads, shared_bytes;
+  int runs = 1;  ///< a stack of runs has the grid once for each: CUDA's z
 };
 
 /// Runs kernel(block, shared memory) for every block of the grid, one after the other.
@@ -339,15 +347,19 @@ void launch(const Grid& grid, const Kernel& kernel) {
     throw Error(ErrorKind::kInternal, fmt::format("emulated kernel: {} threads a block; at most {}",
                                                   grid.threads, most_threads));
   }
-  for (int y = 0; y < grid.y; ++y) {
-    for (int x = 0; x < grid.x; ++x) {
-      course().block = y * grid.x + x;
-      copies_of_threads().clear();
-      Block block(grid.threads, x, y);
-      SharedMemory shared(grid.shared_bytes);
-      kernel(block, shared);
+  for (int run = 0; run < grid.runs; ++run) {
+    course().run = run;
+    for (int y = 0; y < grid.y; ++y) {
+      for (int x = 0; x < grid.x; ++x) {
+        course().block = (run * grid.y + y) * grid.x + x;
+        copies_of_threads().clear();
+        Block block(grid.threads, run * grid.x + x, y, x);
+        SharedMemory shared(grid.shared_bytes);
+        kernel(block, shared);
+      }
     }
   }
+  course().run = 0;
 }
 
 }  // namespace headway::training::emulated_kernels

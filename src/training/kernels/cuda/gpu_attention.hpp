@@ -21,6 +21,14 @@ struct GpuDropout {
   Index first_row = 0, first_column = 0;
 };
 
+/// A stack of runs is a layer of the examples of all: those of the first run, then of the second.
+/// Each run has a bias, mixing matrices and dropout that is given, so many numbers after that of
+/// the run before. The plan is that of one run, for `runs` times as many examples and groups.
+struct GpuStack {
+  Index runs = 1;
+  Index bias = 0, mixing = 0, dropout = 0;
+};
+
 struct GpuAttentionInputs {
   const void* query = nullptr;             ///< Number [B, Sq, H, d]
   const void* key = nullptr;               ///< Number [B, Sk, H, d]
@@ -31,6 +39,8 @@ struct GpuAttentionInputs {
   GpuDropout dropout;
   /// Of the arrays above and their gradients, where they are not dense: parts of longer rows.
   TokenSteps query_steps, key_steps, value_steps;
+  /// Where there are several runs, sums over copies are left in the workspace.
+  GpuStack stack;
 };
 
 struct GpuAttentionOutputs {

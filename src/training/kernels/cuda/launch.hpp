@@ -29,11 +29,14 @@ __global__ void __launch_bounds__(most_threads_of<Kernel>(), 2)
 
 struct Grid {
   int x, y, threads, shared_bytes;
+  int runs = 1;  ///< a stack of runs has the grid once for each: z
 };
 
 class StreamOfDevice {
  public:
-  explicit StreamOfDevice(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+  /// `runs`: x of every grid counts the blocks of so many runs, one after the other.
+  explicit StreamOfDevice(void* stream, int runs = 1)
+      : stream_(static_cast<cudaStream_t>(stream)), runs_(runs) {}
 
   template <typename Kernel>
   void launch(const Grid& grid, const Kernel& kernel) {
@@ -43,7 +46,8 @@ class StreamOfDevice {
                                  grid.shared_bytes),
             ErrorKind::kInternal, "shared memory of a fused kernel");
     }
-    block_of<Kernel><<<dim3(grid.x, grid.y), grid.threads, grid.shared_bytes, stream_>>>(kernel);
+    block_of<Kernel><<<dim3(grid.x / runs_, grid.y, grid.runs * runs_), grid.threads,
+                       grid.shared_bytes, stream_>>>(kernel);
     check(cudaGetLastError(), ErrorKind::kInternal, "launch of a fused kernel");
   }
   template <typename T>
@@ -54,6 +58,7 @@ class StreamOfDevice {
 
  private:
   cudaStream_t stream_;
+  int runs_;
 };
 
 }  // namespace headway::training::gpu_kernels

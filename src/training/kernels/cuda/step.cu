@@ -16,6 +16,7 @@ namespace {
 
 using gpu_kernels::check;
 using gpu_kernels::CublasPlan;
+using gpu_kernels::LeftOut;
 
 /// Products, each planned when it runs first.
 class Products {
@@ -36,25 +37,25 @@ class Products {
     Planned& planned = plans_[&p];
     if (planned.plan == nullptr) plan(p, &planned);
     planned.plan->run(handle_, workspace_, kWorkspace, device.stream());
-    if (planned.with_end || p.end == detail::ProductEnd::kNone) return;
-    const std::int64_t count = p.rows * p.columns;
-    device.launch({static_cast<int>((count + 255) / 256), 1, 256, 0},
-                  gpu_kernels::GeluKernel{count, p.end == detail::ProductEnd::kGeluGradient,
-                                          p.out.data, p.kept});
+    if (planned.left_out == LeftOut::kNothing) return;
+    gpu_kernels::StepLaunches<gpu_kernels::StreamOfDevice> launches(device);
+    launches.end_of(p, planned.left_out == LeftOut::kEndAndBias);
   }
 
  private:
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   struct Planned {
     std::unique_ptr<CublasPlan> plan;
-    bool with_end = true;
+    LeftOut left_out = LeftOut::kNothing;
   };
 
   // Where cuBLASLt has no such end, a kernel of ours does it.
   void plan(const detail::StepProduct& p, Planned* planned) {
-    for (const bool with_end : {true, false}) {
-      planned->plan = std::make_unique<CublasPlan>(handle_, p, with_end, kWorkspace);
-      planned->with_end = with_end;
+    for (const LeftOut left_out : {LeftOut::kNothing, LeftOut::kEnd, LeftOut::kEndAndBias}) {
+      if (left_out == LeftOut::kEnd && p.end == detail::ProductEnd::kNone) continue;
+      if (left_out == LeftOut::kEndAndBias && p.bias == nullptr) continue;
+      planned->plan = std::make_unique<CublasPlan>(handle_, p, left_out, kWorkspace);
+      planned->left_out = left_out;
       if (planned->plan->found()) return;
     }
     planned->plan.reset();

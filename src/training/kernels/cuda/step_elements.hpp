@@ -1,6 +1,7 @@
 #pragma once
 
 #include "training/kernels/cuda/step_rows.hpp"
+#include "training/step/step_operations.hpp"
 
 // The kernels of a training step that have a thread for each number, or each few of them.
 namespace headway::training::HEADWAY_GPU {
@@ -9,26 +10,76 @@ namespace headway::training::HEADWAY_GPU {
 template <typename Work>
 HEADWAY_DEVICE void for_numbers(Block& block, std::int64_t count, const Work& work) {
   block.threads([&](int thread) {
-    const std::int64_t i = static_cast<std::int64_t>(block.x()) * block.size() + thread;
+    const std::int64_t i = static_cast<std::int64_t>(block.x_of_run()) * block.size() + thread;
     if (i < count) work(i);
   });
 }
 
-/// x = gelu(x), which `kept` has had; or dx = dx gelu'(kept). For products without such an end.
-struct GeluKernel {
+/// What a product would do itself before it writes (StepProduct), where it does not: x = x + bias,
+/// then the end. x is dense.
+struct ProductEndKernel {
   std::int64_t count;
-  bool gradient;
-  Global<float> x, kept;
+  int columns;
+  detail::ProductEnd end;
+  ArrayOfRuns<const float> bias;
+  ArrayOfRuns<float> x, kept;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     for_numbers(block, count, [&](std::int64_t i) {
-      if (gradient) {
-        put(x, i, get(x, i) * apply(Nonlinearity::kGelu, get(kept, i)).slope);
-      } else {
-        put(kept, i, get(x, i));
-        put(x, i, apply(Nonlinearity::kGelu, get(x, i)).value);
+      float number = get(x, i);
+      if (!(bias == nullptr)) number += get(bias, i % columns);
+      if (end == detail::ProductEnd::kGelu) {
+        put(kept, i, number);
+        number = apply(Nonlinearity::kGelu, number).value;
+      } else if (end == detail::ProductEnd::kGeluGradient) {
+        number *= apply(Nonlinearity::kGelu, get(kept, i)).slope;
       }
+      put(x, i, number);
+    });
+  }
+};
+
+/// Block y is a part.
+struct SwapKernel {
+  struct Part {
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<float> to;
+  };
+  static constexpr int kMostParts = 40;
+  int first, second, inner;
+  Part parts[kMostParts];
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    const Part& part = parts[block.y()];
+    const std::int64_t row = static_cast<std::int64_t>(first) * inner;
+    for_numbers(block, second * row, [&](std::int64_t i) {
+      const std::int64_t b = i / row;
+      const std::int64_t a = i % row / inner;
+      put(part.to, i, get(part.from, (a * second + b) * inner + i % inner));
+    });
+  }
+};
+
+/// Block y is a part.
+struct ScaledCopiesKernel {
+  struct Part {
+    std::int64_t count;
+    int copies;
+    float factor;
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<float> to;
+  };
+  static constexpr int kMostParts = 40;
+  Part parts[kMostParts];
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    const Part& part = parts[block.y()];
+    for_numbers(block, part.count, [&](std::int64_t i) {
+      const float number = part.factor * get(part.from, i);
+      for (int c = 0; c < part.copies; ++c) put(part.to, c * part.count + i, number);
     });
   }
 };
@@ -36,8 +87,8 @@ struct GeluKernel {
 struct SwigluKernel {
   std::int64_t rows;
   int dim;
-  Global<const float> both;
-  Global<float> active;
+  ArrayOfRuns<const float> both;
+  ArrayOfRuns<float> active;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -51,8 +102,8 @@ struct SwigluKernel {
 struct SwigluGradientKernel {
   std::int64_t rows;
   int dim;
-  Global<const float> both, d_active;
-  Global<float> d_both;
+  ArrayOfRuns<const float> both, d_active;
+  ArrayOfRuns<float> d_both;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -69,9 +120,9 @@ struct SwigluGradientKernel {
 struct LookUpKernel {
   std::int64_t rows;
   int dim;
-  Global<const std::int32_t> ids;
-  Global<const float> table;
-  Global<float> y;
+  ArrayOfRuns<const std::int32_t> ids;
+  ArrayOfRuns<const float> table;
+  ArrayOfRuns<float> y;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -85,18 +136,18 @@ struct LookUpKernel {
 struct LookUpGradientKernel {
   std::int64_t rows;
   int dim;
-  Global<const std::int32_t> ids;
-  Global<const float> dy;
-  Global<float> d_table;
+  ArrayOfRuns<const std::int32_t> ids;
+  ArrayOfRuns<const float> dy;
+  ArrayOfRuns<float> d_table;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     for_each(block, dim, [&](int c) {
       float sum = 0.0F;
       for (std::int64_t row = 0; row < rows; ++row) {
-        if (get_bits(ids, row) == block.x()) sum += get(dy, row * dim + c);
+        if (get_bits(ids, row) == block.x_of_run()) sum += get(dy, row * dim + c);
       }
-      put(d_table, static_cast<std::int64_t>(block.x()) * dim + c, sum);
+      put(d_table, static_cast<std::int64_t>(block.x_of_run()) * dim + c, sum);
     });
   }
 };
@@ -104,8 +155,8 @@ struct LookUpGradientKernel {
 struct SomeTokensKernel {
   std::int64_t examples;
   int tokens, first, wanted, dim;
-  Global<const float> from;
-  Global<float> to;
+  ArrayOfRuns<const float> from;
+  ArrayOfRuns<float> to;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -119,8 +170,8 @@ struct SomeTokensKernel {
 struct SomeTokensGradientKernel {
   std::int64_t examples;
   int tokens, first, wanted, dim, cleared_columns, cleared_row;
-  Global<const float> from, base;
-  Global<float> to, cleared;
+  ArrayOfRuns<const float> from, base;
+  ArrayOfRuns<float> to, cleared;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -146,7 +197,7 @@ struct RotationKernel {
   int tokens, row, heads, half;
   float direction;  ///< 1, or -1: back
   Global<const float> table;
-  Global<float> x;
+  ArrayOfRuns<float> x;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "training/kernels/cuda/step_experts.hpp"
+#include "training/kernels/cuda/step_paths.hpp"
 #include "training/kernels/cuda/step_sums.hpp"
 #include "training/step/step_operations.hpp"
 
@@ -12,6 +14,17 @@ class StepLaunches {
  public:
   explicit StepLaunches(Device& device) : device_(device) {}
 
+  /// Of a product that was made without it, and perhaps without its bias.
+  void end_of(const detail::StepProduct& p, bool with_bias) {
+    ProductEndKernel k = {};
+    k.count = p.rows * p.columns;
+    k.columns = whole(p.columns);
+    k.end = p.end;
+    if (with_bias) k.bias = bind(p.bias);
+    k.x = bind(p.out.data);
+    k.kept = bind(p.kept);
+    launch(p.runs, of_numbers(k.count), 1, 0, k);
+  }
   void operator()(const detail::StepNorm& n) {
     NormKernel k = {};
     k.rows = n.rows;
@@ -22,7 +35,7 @@ class StepLaunches {
     k.bias = bind(n.bias);
     k.y = bind(n.y);
     k.stats = bind(n.stats);
-    launch(of_rows(n.rows), 1, 2 * kTeamBytes, k);
+    launch(n.runs, of_rows(n.rows), 1, 2 * kTeamBytes, k);
   }
   void operator()(const detail::StepNormGradient& n) {
     NormGradientKernel k = {};
@@ -38,7 +51,7 @@ class StepLaunches {
     k.dx = bind(n.dx);
     k.scale_sums = bind(n.scale_sums);
     k.bias_sums = bind(n.bias_sums);
-    launch(k.groups, 1, 2 * kTeamBytes + 2 * bytes(k.dim), k);
+    launch(n.runs, k.groups, 1, 2 * kTeamBytes + 2 * bytes(k.dim), k);
   }
   void operator()(const detail::StepColumnSums& s) {
     for (std::size_t first = 0; first < s.parts.size(); first += ColumnSumsKernel::kMostParts) {
@@ -52,33 +65,102 @@ class StepLaunches {
         const int mine = whole(from.groups) * ceiling(whole(from.columns), kTeam);
         blocks = mine > blocks ? mine : blocks;
       }
-      launch(blocks, parts, bytes(kStepThreads), k);
+      launch(s.runs, blocks, parts, bytes(kStepThreads), k);
     }
   }
   void operator()(const detail::StepSwiglu& s) {
-    launch(of_numbers(s.rows * s.dim), 1, 0,
+    launch(s.runs, of_numbers(s.rows * s.dim), 1, 0,
            SwigluKernel{s.rows, whole(s.dim), bind(s.both), bind(s.active)});
   }
   void operator()(const detail::StepSwigluGradient& s) {
     launch(
-        of_numbers(s.rows * s.dim), 1, 0,
+        s.runs, of_numbers(s.rows * s.dim), 1, 0,
         SwigluGradientKernel{s.rows, whole(s.dim), bind(s.both), bind(s.d_active), bind(s.d_both)});
   }
+  void operator()(const detail::StepGates& g) {
+    launch(g.runs, of_numbers(g.rows), 1, 0,
+           GatesKernel{g.rows, whole(g.experts), whole(g.active), bind(g.logits), bind(g.gates),
+                       bind(g.chosen), bind(g.likely)});
+  }
+  void operator()(const detail::StepExpertShares& s) {
+    launch(s.runs, whole(s.experts), 1, bytes(kStepThreads),
+           ExpertSharesKernel{s.rows, whole(s.experts), whole(s.active), bind(s.chosen),
+                              bind(s.shares)});
+  }
+  void operator()(const detail::StepSwap& s) {
+    SwapKernel k = {};
+    k.first = whole(s.first);
+    k.second = whole(s.second);
+    k.inner = whole(s.inner);
+    int parts = 0;
+    for (const auto& part : s.parts) k.parts[parts++] = {bind(part.from), bind(part.to)};
+    launch(s.runs, of_numbers(s.first * s.second * s.inner), parts, 0, k);
+  }
+  void operator()(const detail::StepScaledCopies& s) {
+    ScaledCopiesKernel k = {};
+    Index most = 0;
+    int parts = 0;
+    for (const auto& part : s.parts) {
+      k.parts[parts++] = {part.count, whole(part.copies), static_cast<float>(part.factor),
+                          bind(part.from), bind(part.to)};
+      most = std::max(most, part.count);
+    }
+    launch(s.runs, of_numbers(most), parts, 0, k);
+  }
+  void operator()(const detail::StepPathAttention& a) {
+    launch(a.runs, whole(a.examples * a.heads), whole(a.layers), 0,
+           PathAttentionKernel{whole(a.examples), whole(a.tokens), whole(a.heads), whole(a.dim),
+                               bind(a.projected), bind(a.omega)});
+  }
+  void operator()(const detail::StepPathAttentionGradient& a) {
+    launch(a.runs, whole(a.examples * a.heads), whole(a.layers), 0,
+           PathAttentionGradientKernel{whole(a.examples), whole(a.tokens), whole(a.heads),
+                                       whole(a.dim), bind(a.projected), bind(a.omega),
+                                       bind(a.d_omega), bind(a.d_projected)});
+  }
+  void operator()(const detail::StepPathRows& r) {
+    launch(r.runs, of_numbers(r.examples * r.heads * r.rows * r.tokens), 1, 0,
+           PathRowsKernel{r.examples, whole(r.tokens), whole(r.heads), whole(r.rows), bind(r.above),
+                          bind(r.omega), bind(r.out)});
+  }
+  void operator()(const detail::StepPathRowsGradient& r) {
+    const Index most = r.examples * r.tokens * std::max(r.heads * r.tokens, r.rows);
+    launch(r.runs, of_numbers(most), r.d_above == nullptr ? 1 : 2, 0,
+           PathRowsGradientKernel{r.examples, whole(r.tokens), whole(r.heads), whole(r.rows),
+                                  bind(r.above), bind(r.omega), bind(r.d_out), bind(r.d_omega),
+                                  bind(r.d_above)});
+  }
+  void operator()(const detail::StepScaledExperts& s) {
+    launch(s.runs, of_numbers(s.rows * s.experts * s.hidden), 1, 0,
+           ScaledExpertsKernel{s.rows * s.experts, whole(s.hidden), bind(s.gates), bind(s.active),
+                               bind(s.scaled)});
+  }
+  void operator()(const detail::StepScaledExpertsGradient& s) {
+    launch(s.runs, of_rows(s.rows * s.experts), 1, kTeamBytes,
+           ScaledExpertsGradientKernel{s.rows * s.experts, whole(s.hidden), bind(s.gates),
+                                       bind(s.before), bind(s.d_hidden), bind(s.d_gates)});
+  }
+  void operator()(const detail::StepGatesGradient& g) {
+    const double balance = g.balance * static_cast<double>(g.experts) / static_cast<double>(g.rows);
+    launch(g.runs, of_numbers(g.rows), 1, 0,
+           GatesGradientKernel{g.rows, whole(g.experts), static_cast<float>(balance), bind(g.gates),
+                               bind(g.d_gates), bind(g.likely), bind(g.shares), bind(g.d_logits)});
+  }
   void operator()(const detail::StepLookUp& l) {
-    launch(of_numbers(l.rows * l.dim), 1, 0,
+    launch(l.runs, of_numbers(l.rows * l.dim), 1, 0,
            LookUpKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.table), bind(l.y)});
   }
   void operator()(const detail::StepLookUpGradient& l) {
-    launch(whole(l.entries), 1, 0,
+    launch(l.runs, whole(l.entries), 1, 0,
            LookUpGradientKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.dy), bind(l.d_table)});
   }
   void operator()(const detail::StepSomeTokens& l) {
-    launch(of_numbers(l.examples * l.wanted * l.dim), 1, 0,
+    launch(l.runs, of_numbers(l.examples * l.wanted * l.dim), 1, 0,
            SomeTokensKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
                             whole(l.dim), bind(l.from), bind(l.to)});
   }
   void operator()(const detail::StepSomeTokensGradient& l) {
-    launch(of_numbers(l.examples * l.tokens * (l.dim + l.cleared_columns)), 1, 0,
+    launch(l.runs, of_numbers(l.examples * l.tokens * (l.dim + l.cleared_columns)), 1, 0,
            SomeTokensGradientKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
                                     whole(l.dim), whole(l.cleared_columns), whole(l.cleared_row),
                                     bind(l.from), bind(l.base), bind(l.to), bind(l.cleared)});
@@ -91,15 +173,15 @@ class StepLaunches {
       k.parts[parts++] = {part.rows, part.row, whole(part.columns), bind(part.from), bind(part.to)};
       most = std::max(most, part.rows * part.columns);
     }
-    launch(of_numbers(most), parts, 0, k);
+    launch(b.runs, of_numbers(most), parts, 0, k);
   }
   void operator()(const detail::StepRotation& r) {
-    launch(of_numbers(r.rows * r.heads * r.half), 1, 0,
+    launch(r.runs, of_numbers(r.rows * r.heads * r.half), 1, 0,
            RotationKernel{r.rows, whole(r.tokens), whole(r.row), whole(r.heads), whole(r.half),
                           r.backward ? -1.0F : 1.0F, bind(r.table), bind(r.x)});
   }
   void operator()(const detail::StepQuerySums& s) {
-    launch(of_numbers(s.rows * s.dim), 1, 0,
+    launch(1, of_numbers(s.rows * s.dim), 1, 0,
            QuerySumsKernel{s.rows, whole(s.dim), whole(s.copies), whole(s.tokens), s.steps,
                            bind(s.from), bind(s.to)});
   }
@@ -115,17 +197,18 @@ class StepLaunches {
                             bind(layer.table), bind(layer.out)};
       most = std::max(most, p.heads * layer.queries * layer.keys);
     }
-    launch(of_numbers(most), layers, 0, k);
+    launch(p.runs, of_numbers(most), layers, 0, k);
   }
   void operator()(const detail::StepCopySums& s) {
     CopySumsKernel k = {};
     Index most = 0;
     int parts = 0;
     for (const auto& part : s.parts) {
-      k.parts[parts++] = {whole(part.copies), part.count, bind(part.from), bind(part.out)};
+      k.parts[parts++] = {whole(part.copies), static_cast<float>(part.factor), part.count,
+                          bind(part.from), bind(part.out)};
       most = std::max(most, part.count);
     }
-    launch(of_numbers(most), parts, 0, k);
+    launch(s.runs, of_numbers(most), parts, 0, k);
   }
   void operator()(const detail::StepPositionsGradient& p) {
     PositionsGradientKernel k = {};
@@ -138,16 +221,16 @@ class StepLaunches {
       k.layers[layers++] = {whole(layer.queries), whole(layer.keys), whole(layer.first),
                             bind(layer.d_scores), bind(layer.d_table)};
     }
-    launch(k.heads, layers, bytes(2 * k.farthest + 1), k);
+    launch(p.runs, k.heads, layers, bytes(2 * k.farthest + 1), k);
   }
   void operator()(const detail::StepLoss& l) {
     const double terms = static_cast<double>(l.classes == nullptr ? l.rows * l.outputs : l.rows);
-    launch(of_rows(l.rows), 1, 2 * kTeamBytes,
+    launch(l.runs, of_rows(l.rows), 1, 2 * kTeamBytes,
            LossKernel{l.rows, whole(l.outputs), static_cast<float>(1.0 / terms), bind(l.y),
                       bind(l.targets), bind(l.classes), bind(l.losses), bind(l.dy)});
   }
   void operator()(const detail::StepSums& s) {
-    launch(whole(s.blocks) + 1, 1, 2 * bytes(kStepThreads),
+    launch(s.runs, whole(s.blocks) + 1, 1, 2 * bytes(kStepThreads),
            SumsKernel{whole(s.blocks), bind(s.table), bind(s.copies), bind(s.gradients),
                       bind(s.squares), s.losses_count, s.loss_scale, bind(s.losses), bind(s.loss)});
   }
@@ -169,7 +252,7 @@ class StepLaunches {
     k.rest_1 = static_cast<float>(1.0 - u.beta_1);
     k.rest_2 = static_cast<float>(1.0 - u.beta_2);
     k.epsilon = static_cast<float>(u.epsilon);
-    launch(k.blocks, 1, 4 * bytes(kStepThreads), k);
+    launch(u.runs, k.blocks, 1, 4 * bytes(kStepThreads), k);
   }
 
  private:
@@ -181,12 +264,17 @@ class StepLaunches {
     return static_cast<int>((count + kStepThreads - 1) / kStepThreads);
   }
   template <typename T>
-  auto bind(T* pointer) {
+  Global<T> bind(T* pointer) {
     return device_.bind(pointer);
   }
+  template <typename T>
+  ArrayOfRuns<T> bind(const detail::OfRuns<T>& array) {
+    return {device_.bind(array.data), array.step};
+  }
   template <typename Kernel>
-  void launch(int x, int y, int shared_bytes, const Kernel& kernel) {
-    device_.launch({x, y, kStepThreads, shared_bytes}, kernel);
+  void launch(Index runs, int x, int y, int shared_bytes, const Kernel& kernel) {
+    static_assert(sizeof(Kernel) <= 4096, "more than the arguments of a launch may have");
+    device_.launch({x, y, kStepThreads, shared_bytes, whole(runs)}, kernel);
   }
 
   Device& device_;

@@ -5,6 +5,9 @@
 // The kernels of a training step that work row by row (training/step/step_operations.hpp says what
 // each computes). Blocks have kStepThreads threads. Where a row is summed, a team of kTeam threads
 // has it, and the first of them adds up what the others found: always in the same order.
+//
+// Sizes are those of one run. Of a stack of runs each has blocks of its own, which see its arrays
+// alone.
 namespace headway::training::HEADWAY_GPU {
 
 constexpr int kStepThreads = 256;
@@ -43,14 +46,14 @@ struct NormKernel {
   std::int64_t rows;
   int dim;
   bool centred;
-  Global<const float> x, scale, bias;
-  Global<float> y, stats;
+  ArrayOfRuns<const float> x, scale, bias;
+  ArrayOfRuns<float> y, stats;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
     TeamSums means(memory, "means");
     TeamSums squares(memory, "squares");
-    const std::int64_t first = static_cast<std::int64_t>(block.x()) * kTeams;
+    const std::int64_t first = static_cast<std::int64_t>(block.x_of_run()) * kTeams;
     const auto dims = static_cast<float>(dim);
     for_rows(block, first, rows, [&](int thread, int, int lane, std::int64_t row) {
       float sum = 0.0F;
@@ -92,8 +95,8 @@ struct NormGradientKernel {
   std::int64_t rows;
   int dim, groups;
   bool centred;
-  Global<const float> x, stats, scale, dy, base;
-  Global<float> dx, scale_sums, bias_sums;
+  ArrayOfRuns<const float> x, stats, scale, dy, base;
+  ArrayOfRuns<float> dx, scale_sums, bias_sums;
 
   HEADWAY_DEVICE float normed(std::int64_t row, int c) const {
     return (get(x, row * dim + c) - get(stats, 2 * row)) * get(stats, 2 * row + 1);
@@ -116,8 +119,8 @@ struct NormGradientKernel {
     fill(block, d_scale, dim, 0.0F);
     fill(block, d_bias, dim, 0.0F);
     const auto dims = static_cast<float>(dim);
-    const std::int64_t end = (block.x() + 1) * rows / groups;
-    for (std::int64_t first = block.x() * rows / groups; first < end; first += kTeams) {
+    const std::int64_t end = (block.x_of_run() + 1) * rows / groups;
+    for (std::int64_t first = block.x_of_run() * rows / groups; first < end; first += kTeams) {
       for_rows(block, first, end, [&](int thread, int, int lane, std::int64_t row) {
         float sum = 0.0F;
         float with_x = 0.0F;
@@ -147,9 +150,9 @@ struct NormGradientKernel {
       });
     }
     for_each(block, dim, [&](int c) {
-      put(scale_sums, static_cast<std::int64_t>(block.x()) * dim + c, get(d_scale, c));
+      put(scale_sums, static_cast<std::int64_t>(block.x_of_run()) * dim + c, get(d_scale, c));
       if (bias_sums == nullptr) return;
-      put(bias_sums, static_cast<std::int64_t>(block.x()) * dim + c, get(d_bias, c));
+      put(bias_sums, static_cast<std::int64_t>(block.x_of_run()) * dim + c, get(d_bias, c));
     });
   }
 };
@@ -159,13 +162,13 @@ struct LossKernel {
   std::int64_t rows;
   int outputs;
   float share;
-  Global<const float> y, targets;
-  Global<const std::int32_t> classes;
-  Global<float> losses, dy;
+  ArrayOfRuns<const float> y, targets;
+  ArrayOfRuns<const std::int32_t> classes;
+  ArrayOfRuns<float> losses, dy;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    const std::int64_t first = static_cast<std::int64_t>(block.x()) * kTeams;
+    const std::int64_t first = static_cast<std::int64_t>(block.x_of_run()) * kTeams;
     TeamSums sums(memory, "sums");
     if (classes == nullptr) {
       squared_error(block, first, sums);
@@ -235,10 +238,10 @@ struct LossKernel {
 /// Block y is a part; block x a group of its rows and kTeam of its columns.
 struct ColumnSumsKernel {
   struct Part {
-    Global<const float> x;
+    ArrayOfRuns<const float> x;
     std::int64_t rows;
     int columns, groups;
-    Global<float> sums;
+    ArrayOfRuns<float> sums;
   };
   static constexpr int kMostParts = 40;
   Part parts[kMostParts];
@@ -248,9 +251,9 @@ struct ColumnSumsKernel {
     const Part& part = parts[block.y()];
     const Shared<float> partial = memory.template take<float>("partial", kStepThreads);
     const int runs = ceiling(part.columns, kTeam);
-    const int group = block.x() / runs;
+    const int group = block.x_of_run() / runs;
     if (group >= part.groups) return;
-    const int first_column = block.x() % runs * kTeam;
+    const int first_column = block.x_of_run() % runs * kTeam;
     const std::int64_t end = (group + 1) * part.rows / part.groups;
     block.threads([&](int thread) {
       const int column = first_column + thread % kTeam;

@@ -11,8 +11,8 @@ constexpr int kMostStepLayers = 40;
 struct PositionsKernel {
   struct Layer {
     int queries, keys, first;
-    Global<const float> table;
-    Global<float> out;
+    ArrayOfRuns<const float> table;
+    ArrayOfRuns<float> out;
   };
   int heads, farthest;
   Global<const std::int32_t> bucket_of;
@@ -36,8 +36,8 @@ struct PositionsKernel {
 struct PositionsGradientKernel {
   struct Layer {
     int queries, keys, first;
-    Global<const float> d_scores;
-    Global<float> d_table;
+    ArrayOfRuns<const float> d_scores;
+    ArrayOfRuns<float> d_table;
   };
   int heads, buckets, farthest;
   Global<const std::int32_t> bucket_of;
@@ -46,7 +46,7 @@ struct PositionsGradientKernel {
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
     const Layer& layer = layers[block.y()];
-    const int head = block.x();
+    const int head = block.x_of_run();
     const int distances = 2 * farthest + 1;
     const Shared<float> of_distance = memory.template take<float>("of distance", distances);
     for_each(block, distances, [&](int i) {
@@ -74,8 +74,8 @@ struct BlocksKernel {
   struct Part {
     std::int64_t rows, row;
     int columns;
-    Global<const float> from;
-    Global<float> to;
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<float> to;
   };
   Part parts[kMostStepLayers];
 
@@ -92,9 +92,10 @@ struct BlocksKernel {
 struct CopySumsKernel {
   struct Part {
     int copies;
+    float factor;
     std::int64_t count;
-    Global<const float> from;
-    Global<float> out;
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<float> out;
   };
   Part parts[kMostStepLayers];
 
@@ -104,27 +105,29 @@ struct CopySumsKernel {
     for_numbers(block, part.count, [&](std::int64_t i) {
       float sum = 0.0F;
       for (int c = 0; c < part.copies; ++c) sum += get(part.from, c * part.count + i);
-      put(part.out, i, sum);
+      put(part.out, i, part.factor * sum);
     });
   }
 };
 
-constexpr int kSumColumns = 6;  // of the table of StepSums
+constexpr int kSumColumns = 7;  // of the table of StepSums
 
-/// A run of parameters: row `block` of the table.
-struct ParameterRun {
+/// Parameters that lie beside each other: row `block` of the table.
+struct ParameterRow {
   std::int64_t first_copy, copies, step, first;
   int count;
   bool decayed;
+  float rate;
 };
-HEADWAY_DEVICE ParameterRun run_of(Global<const std::int64_t> table, int block) {
+HEADWAY_DEVICE ParameterRow row_of(Global<const std::int64_t> table, int block) {
   const std::int64_t row = static_cast<std::int64_t>(block) * kSumColumns;
   return {get_bits(table, row),
           get_bits(table, row + 1),
           get_bits(table, row + 2),
           get_bits(table, row + 3),
           static_cast<int>(get_bits(table, row + 4)),
-          get_bits(table, row + 5) != 0};
+          get_bits(table, row + 5) != 0,
+          float_of(static_cast<std::uint32_t>(get_bits(table, row + 6)))};
 }
 
 /// partial[0] becomes the sum of all, which are as many as a block has threads.
@@ -137,22 +140,22 @@ HEADWAY_DEVICE void add_up(Block& block, Shared<double> partial) {
   }
 }
 
-/// Block x is a run of parameters; the last one has the loss.
+/// Block x has a row of the table; the last one has the loss.
 struct SumsKernel {
   int blocks;
   Global<const std::int64_t> table;
   Global<const float> copies;
-  Global<float> gradients;
-  Global<double> squares;
+  ArrayOfRuns<float> gradients;
+  ArrayOfRuns<double> squares;
   std::int64_t losses_count;
   double loss_scale;
-  Global<const float> losses;
-  Global<double> loss;
+  ArrayOfRuns<const float> losses;
+  ArrayOfRuns<double> loss;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
     const Shared<double> partial = memory.template take<double>("partial", kStepThreads);
-    const bool last = block.x() == blocks;
+    const bool last = block.x_of_run() == blocks;
     if (last) {
       block.threads([&](int thread) {
         double sum = 0.0;
@@ -160,8 +163,8 @@ struct SumsKernel {
         put_bits(partial, thread, sum);
       });
     } else {
-      const ParameterRun run = run_of(table, block.x());
-      block.threads([&](int thread) { put_bits(partial, thread, sum_run(run, thread)); });
+      const ParameterRow row = row_of(table, block.x_of_run());
+      block.threads([&](int thread) { put_bits(partial, thread, sum_row(row, thread)); });
     }
     add_up(block, partial);
     block.threads([&](int thread) {
@@ -169,36 +172,37 @@ struct SumsKernel {
       if (last) {
         put_bits(loss, 0, get_bits(partial, 0) * loss_scale);
       } else {
-        put_bits(squares, block.x(), get_bits(partial, 0));
+        put_bits(squares, block.x_of_run(), get_bits(partial, 0));
       }
     });
   }
 
   // The gradients of a thread; returns the sum of their squares.
-  HEADWAY_DEVICE double sum_run(const ParameterRun& run, int thread) const {
+  HEADWAY_DEVICE double sum_row(const ParameterRow& row, int thread) const {
     double square = 0.0;
-    for (int i = thread; i < run.count; i += kStepThreads) {
+    const std::int64_t first = row.first_copy + run_of_block() * row.copies * row.step;
+    for (int i = thread; i < row.count; i += kStepThreads) {
       float sum = 0.0F;
-      for (std::int64_t c = 0; c < run.copies; ++c) {
-        sum += get(copies, run.first_copy + c * run.step + i);
+      for (std::int64_t c = 0; c < row.copies; ++c) {
+        sum += get(copies, first + c * row.step + i);
       }
-      put(gradients, run.first + i, sum);
+      put(gradients, row.first + i, sum);
       square += static_cast<double>(sum) * static_cast<double>(sum);
     }
     return square;
   }
 };
 
-/// Block x is a run of parameters. Each finds the norm and whether all is finite for itself, from
+/// Block x has a row of the table. Each finds the norm and whether all is finite for itself, from
 /// what earlier launches wrote.
 struct UpdateKernel {
   int blocks;
   Global<const std::int64_t> table;
-  Global<const float> gradients;
-  Global<const double> squares, loss;
-  Global<const float> numbers;
-  Global<float> first, second, values;
-  Global<double> history;
+  ArrayOfRuns<const float> gradients;
+  ArrayOfRuns<const double> squares, loss;
+  ArrayOfRuns<const float> numbers;
+  ArrayOfRuns<float> first, second, values;
+  ArrayOfRuns<double> history;
   double most_norm;
   float beta_1, beta_2, rest_1, rest_2, epsilon;
 
@@ -207,6 +211,7 @@ struct UpdateKernel {
     const Shared<double> partial = memory.template take<double>("partial", kStepThreads);
     const Shared<double> dead = memory.template take<double>("dead", kStepThreads);
     const auto place = static_cast<int>(get(numbers, 3));
+    if (place < 0) return;  // the run makes no update now
     block.threads([&](int thread) {
       double sum = 0.0;
       for (int i = thread; i < blocks; i += kStepThreads) sum += get_bits(squares, i);
@@ -225,26 +230,27 @@ struct UpdateKernel {
       const double norm = sqrt(get_bits(partial, 0));
       const double value = get_bits(loss, 0);
       const bool finite = norm - norm == 0.0 && value - value == 0.0;
-      if (finite && get_bits(dead, 0) == 0.0) update_run(run_of(table, block.x()), thread, norm);
-      if (block.x() != 0 || thread != 0) return;
+      if (finite && get_bits(dead, 0) == 0.0)
+        update_row(row_of(table, block.x_of_run()), thread, norm);
+      if (block.x_of_run() != 0 || thread != 0) return;
       put_bits(history, 2 * place, value);
       put_bits(history, 2 * place + 1, norm);
     });
   }
 
-  HEADWAY_DEVICE void update_run(const ParameterRun& run, int thread, double norm) const {
+  HEADWAY_DEVICE void update_row(const ParameterRow& row, int thread, double norm) const {
     const float clip =
         most_norm > 0.0 && norm > most_norm ? static_cast<float>(most_norm / norm) : 1.0F;
-    const float shrink = run.decayed ? 1.0F - get(numbers, 2) : 1.0F;
-    for (int i = thread; i < run.count; i += kStepThreads) {
-      const std::int64_t at = run.first + i;
+    const float shrink = row.decayed ? 1.0F - row.rate * get(numbers, 2) : 1.0F;
+    const float rate = row.rate * get(numbers, 0);
+    for (int i = thread; i < row.count; i += kStepThreads) {
+      const std::int64_t at = row.first + i;
       const float g = clip * get(gradients, at);
       const float m = get(first, at) * beta_1 + g * rest_1;
       const float v = get(second, at) * beta_2 + g * g * rest_2;
       put(first, at, m);
       put(second, at, v);
-      put(values, at,
-          get(values, at) * shrink - m / (sqrtf(v * get(numbers, 1)) + epsilon) * get(numbers, 0));
+      put(values, at, get(values, at) * shrink - m / (sqrtf(v * get(numbers, 1)) + epsilon) * rate);
     }
   }
 };

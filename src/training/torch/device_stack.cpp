@@ -1,0 +1,141 @@
+#include "training/torch/device_stack.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "headway/error.hpp"
+#include "training/model/named_tensors.hpp"
+
+namespace headway::training::detail {
+namespace {
+
+using at::Tensor;
+
+Tensor of_run(const Tensor& x, Index run) { return x.defined() ? x.select(0, run) : Tensor(); }
+
+}  // namespace
+
+DeviceStack::DeviceStack(const EngineSetup& setup, const StackShape& shape, MakeStepDevice make)
+    : setup_(setup),
+      shape_(shape),
+      memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU, true),
+      stream_(std::make_shared<OwnStream>(memory_.device())),
+      work_(memory_.device(), true) {
+  const OwnStream::Scope scope(*stream_);
+  make_arrays();
+  device_ = make(current_stream(memory_.device()));
+  step_ = std::make_unique<FusedStep>(setup_, shape_.batch, step_arrays(), shape_.constants,
+                                      device_.get());
+}
+
+Tensor DeviceStack::zeros(at::IntArrayRef sizes, at::ScalarType type) const {
+  return at::zeros(sizes, at::TensorOptions().dtype(type).device(memory_.device()));
+}
+
+void DeviceStack::make_arrays() {
+  const TaskFormat& format = setup_.format;
+  const Index runs = shape_.batch.runs;
+  const Index examples = shape_.batch.examples;
+  for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
+    *array = zeros({runs, step_parameters(setup_.shapes)}, at::kFloat);
+  }
+  if (format.features > 0) {
+    x_ = zeros({runs, examples, format.tokens, format.features}, at::kFloat);
+  } else {
+    x_ = zeros({runs, examples, format.tokens}, at::kInt);
+  }
+  if (shape_.batch.masked) mask_ = zeros({runs, examples, format.tokens}, at::kByte);
+  if (format.loss == LossKind::kCrossEntropy) {
+    classes_ = zeros({runs, examples * format.scored}, at::kInt);
+  } else {
+    targets_ = zeros({runs, examples, format.scored, format.outputs}, at::kFloat);
+  }
+  if (shape_.batch.dropout) {
+    dropout_ = zeros({runs, setup_.model.all_layers(), format.tokens, format.tokens}, at::kFloat);
+  }
+  loss_ = zeros({runs}, at::kDouble);
+  history_ = zeros({runs, kMostStepsAhead, 2}, at::kDouble);
+  numbers_ = zeros({runs, static_cast<Index>(kNoUpdate.size())}, at::kFloat);
+  numbers_sent_.resize(static_cast<std::size_t>(runs) * kNoUpdate.size());
+  for (Index run = 0; run < runs; ++run) {
+    places_.push_back({of_run(x_, run), of_run(mask_, run), of_run(targets_, run),
+                       of_run(classes_, run), of_run(dropout_, run), 0});
+  }
+}
+
+StepArrays DeviceStack::step_arrays() const {
+  StepArrays a;
+  if (setup_.format.features > 0) {
+    a.inputs = numbers_of<float>(x_);
+  } else {
+    a.ids = numbers_of<std::int32_t>(x_);
+  }
+  a.mask = numbers_of<std::uint8_t>(mask_);
+  a.targets = numbers_of<float>(targets_);
+  a.classes = numbers_of<std::int32_t>(classes_);
+  a.dropout = numbers_of<float>(dropout_);
+  a.values = numbers_of<float>(values_);
+  a.gradients = numbers_of<float>(gradients_);
+  a.first = numbers_of<float>(first_);
+  a.second = numbers_of<float>(second_);
+  a.numbers = numbers_of<float>(numbers_);
+  a.loss = numbers_of<double>(loss_);
+  a.history = numbers_of<double>(history_);
+  return a;
+}
+
+UpdatedArrays DeviceStack::arrays(Index run) const {
+  const Index count = total_count(setup_.shapes);
+  const auto mine = [&](const Tensor& all) { return all.select(0, run).narrow(0, 0, count); };
+  return {mine(values_), mine(gradients_), mine(first_), mine(second_), loss_.select(0, run)};
+}
+
+void DeviceStack::prepare(Index run, const StepPieces& data, const AdamWStep& step) {
+  const auto at = static_cast<std::size_t>(run);
+  Place& mine = places_[at];
+  // An array that another one takes the place of would be one that the step does not see.
+  bool moved = data.pieces.size() != 1;
+  const auto put = [&](const auto& numbers, Tensor* to) {
+    const at::IntArrayRef sizes = to->defined() ? to->sizes() : at::IntArrayRef();
+    if (to->defined() != !numbers.empty() ||
+        (to->defined() && to->numel() != static_cast<Index>(numbers.size()))) {
+      moved = true;
+      return;
+    }
+    if (to->defined()) moved |= memory_.put(numbers, sizes.vec(), to);
+  };
+  const TaskBatch& batch = data.pieces.front();
+  if (setup_.format.features > 0) {
+    put(batch.inputs, &mine.x);
+  } else {
+    put(batch.ids, &mine.x);
+  }
+  put(batch.mask, &mine.mask);
+  put(batch.targets, &mine.targets);
+  put(batch.classes, &mine.classes);
+  put(data.dropout, &mine.dropout);
+  if (moved) throw Error(ErrorKind::kInternal, "a stack's run has examples of another shape");
+  const auto numbers = update_numbers(step, mine.steps++);
+  std::copy(numbers.begin(), numbers.end(),
+            numbers_sent_.begin() + static_cast<std::ptrdiff_t>(at * numbers.size()));
+}
+
+void DeviceStack::launch(const std::vector<bool>& ready) {
+  for (std::size_t run = 0; run < ready.size(); ++run) {
+    if (ready[run]) continue;
+    std::copy(kNoUpdate.begin(), kNoUpdate.end(),
+              numbers_sent_.begin() + static_cast<std::ptrdiff_t>(run * kNoUpdate.size()));
+  }
+  memory_.put(numbers_sent_, numbers_.sizes().vec(), &numbers_);
+  work_.run([this] {
+    step_->run_gradients();
+    step_->run_update();
+  });
+}
+
+std::vector<StepNumbers> DeviceStack::read(Index run) {
+  Index& steps = places_[static_cast<std::size_t>(run)].steps;
+  return read_history(history_.select(0, run), std::exchange(steps, 0));
+}
+
+}  // namespace headway::training::detail

@@ -1,0 +1,184 @@
+// Trainers whose steps are one step of all: each run has the bits that it has alone, and ends for
+// itself. The step runs on the emulator.
+#include "headway/training/training_stack.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "catch.hpp"
+#include "emulated_step.hpp"
+#include "headway/core/jobs.hpp"
+#include "training/trainer/training_stack.hpp"
+#include "training_tasks.hpp"
+
+using namespace headway::training;  // NOLINT: a test
+using namespace headway::testing;   // NOLINT
+using headway::Index;
+
+namespace {
+
+struct Run {
+  std::uint64_t seed = 1;
+  double rate = 1e-2;
+  double stop_at = 1e9;
+};
+
+struct Trained {
+  TrainSummary summary;
+  TrainState state;
+  std::vector<TrainRecord> records;
+};
+
+class Records final : public TrainSink {
+ public:
+  void record(const TrainRecord& record) override { records.push_back(record); }
+  std::vector<TrainRecord> records;
+};
+
+TrainOptions options_of(const Run& run) {
+  TrainOptions options = small_run();
+  options.steps = 6;
+  options.batch = 3;
+  options.eval_every = 2;
+  options.eval_examples = 5;
+  options.log_every = 2;
+  options.seed = run.seed;
+  options.learning_rate = run.rate;
+  options.eager = true;  // the step is the only thing that is not LibTorch's
+  return options;
+}
+
+TransformerOptions model_of(const Run&) {
+  TransformerOptions model = small_model();
+  model.attention = "hyla";
+  model.layers = 1;
+  model.attention_dropout = 0.2;
+  return model;
+}
+
+std::unique_ptr<detail::StepDevice> emulated_device(void*) {
+  return std::make_unique<EmulatedStepDevice>();
+}
+
+// The runs of one stack, each in a thread of its own.
+std::vector<Trained> train(const std::vector<Run>& runs) {
+  TrainingStack stack(std::make_unique<TrainingStack::Implementation>(
+      static_cast<Index>(runs.size()), emulated_device));
+  const PatternTask task(4, 2);
+  std::vector<Trained> all(runs.size());
+  headway::run_jobs(runs.size(), runs.size(), [&](std::size_t i) {
+    stack.enter(static_cast<Index>(i));
+    Trainer trainer(model_of(runs[i]), options_of(runs[i]), task, stack, static_cast<Index>(i));
+    StopAt observer(runs[i].stop_at);
+    Records sink;
+    all[i].summary = trainer.run(observer, sink);
+    all[i].state = trainer.state();
+    all[i].records = sink.records;
+  });
+  return all;
+}
+
+void check_same(const Trained& a, const Trained& b) {
+  CHECK(a.summary.outcome == b.summary.outcome);
+  CHECK(a.summary.last_train_loss == b.summary.last_train_loss);
+  CHECK(a.summary.best_step == b.summary.best_step);
+  CHECK(a.summary.best_loss == b.summary.best_loss);
+  CHECK(a.state.step == b.state.step);
+  CHECK(a.state.parameters == b.state.parameters);
+  CHECK(a.state.second_moments == b.state.second_moments);
+  CHECK(a.state.best_parameters == b.state.best_parameters);
+  REQUIRE(a.records.size() == b.records.size());
+  for (std::size_t i = 0; i < a.records.size(); ++i) {
+    CHECK(a.records[i].step == b.records[i].step);
+    CHECK(a.records[i].loss == b.records[i].loss);
+    CHECK(a.records[i].gradient_norm == b.records[i].gradient_norm);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Trainers of a stack: each has its own bits, records and end", "[torch]") {
+  const Run one{1, 1e-2};
+  const Run two{2, 3e-2};
+  const Run diverges{3, 1e30};
+  const Run stops{4, 1e-2, 3.0};
+  const Trained alone_one = train({one})[0];
+  const Trained alone_two = train({two})[0];
+  CHECK(alone_one.summary.outcome == TrainOutcome::kFinished);
+  CHECK(alone_one.state.step == 6);
+  CHECK(alone_one.state.parameters != alone_two.state.parameters);
+
+  const std::vector<Trained> both = train({two, one});
+  check_same(both[0], alone_two);
+  check_same(both[1], alone_one);
+
+  const std::vector<Trained> four = train({diverges, one, stops, two});
+  CHECK(four[0].summary.outcome == TrainOutcome::kDiverged);
+  CHECK(four[2].summary.outcome == TrainOutcome::kInterrupted);
+  CHECK(four[2].state.step == 3);
+  check_same(four[1], alone_one);
+  check_same(four[3], alone_two);
+  check_same(four[2], train({stops})[0]);
+}
+
+TEST_CASE("A trainer that does not fit its stack trains by itself", "[torch]") {
+  TrainingStack stack(std::make_unique<TrainingStack::Implementation>(2, emulated_device));
+  const PatternTask task(4, 2);
+  std::vector<TrainState> states(2);
+  headway::run_jobs(2, 2, [&](std::size_t i) {
+    stack.enter(static_cast<Index>(i));
+    TransformerOptions model = model_of({});
+    if (i == 1) model.mlp_dim = 6;
+    Trainer trainer(model, options_of({}), task, stack, static_cast<Index>(i));
+    headway::Observer observer;
+    TrainSink sink;
+    trainer.run(observer, sink);
+    states[i] = trainer.state();
+  });
+  CHECK(states[0].step == 6);
+  CHECK(states[1].step == 6);
+  CHECK(states[0].parameters.size() == states[1].parameters.size());
+}
+
+TEST_CASE("Runs fit one stack if they differ in seed, rates and decay alone") {
+  const TransformerOptions model = model_of({});
+  const TrainOptions options = options_of({});
+  TrainOptions other = options_of({7, 0.5});
+  other.weight_decay = 0.3;
+  other.warmup_steps = 1;
+  CHECK(fit_one_stack(model, options, model, other));
+  other.batch = 6;
+  CHECK_FALSE(fit_one_stack(model, options, model, other));
+  TrainOptions in_parts = options;
+  in_parts.micro_batches = 3;
+  CHECK_FALSE(fit_one_stack(model, in_parts, model, in_parts));
+  TransformerOptions wider = model;
+  wider.mlp_dim *= 2;
+  CHECK_FALSE(fit_one_stack(model, options, wider, options));
+}
+
+TEST_CASE("Who meets waits for all who entered and have not left") {
+  detail::StackMeeting meeting(3);
+  std::vector<std::vector<bool>> launches;
+  const auto launch = [&](const std::vector<bool>& arrived) { launches.push_back(arrived); };
+  const std::chrono::milliseconds none(0);
+  for (const Index place : {0, 1}) meeting.enter(place, none);
+  {
+    std::jthread first([&] { meeting.arrive(0, launch); });
+    std::jthread second([&] { meeting.arrive(1, launch); });
+  }
+  CHECK(launches == std::vector<std::vector<bool>>{{true, true, false}});
+  meeting.enter(2, none);
+  meeting.leave(1);
+  std::jthread waits([&] { meeting.arrive(0, launch); });
+  meeting.leave(2);  // the last one that run 0 waits for, whether it has arrived or not
+  waits.join();
+  REQUIRE(launches.size() == 2);
+  CHECK(launches[1] == std::vector<bool>{true, false, false});
+  const auto fails = [](const std::vector<bool>&) { throw headway::Error({}, "no memory"); };
+  CHECK_THROWS(meeting.arrive(0, fails));
+  CHECK_THROWS(meeting.arrive(0, launch));  // for good
+}

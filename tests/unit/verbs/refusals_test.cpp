@@ -1,0 +1,148 @@
+// Studies that do not fit their data or their task, and the whole sentence that says so.
+#include <string>
+
+#include "catch.hpp"
+#include "headway/core/option_error.hpp"
+#include "headway/core/rng.hpp"
+#include "headway/error.hpp"
+#include "headway/solve.hpp"
+#include "headway/train.hpp"
+#include "headway/train_task.hpp"
+#include "headway/verbs/networks/trained.hpp"
+#include "random_examples.hpp"
+#include "small_studies.hpp"
+#include "verbs/theory/problem.hpp"
+
+using namespace headway;
+using namespace headway::testing;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+tasks::Dataset two_layers() {
+  Rng rng(5, StreamPurpose::kTests);
+  tasks::Dataset dataset = random_dataset({2, 3}, {8, 4, 3}, rng);
+  dataset.name = "data.h5";
+  return dataset;
+}
+
+template <class Work>
+std::string fault(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+std::string misfit(const Study& study, const tasks::Dataset& dataset = two_layers()) {
+  return fault([&] { check_study_against_dataset(study, dataset); });
+}
+
+}  // namespace
+
+TEST_CASE("a study that does not fit its data says which key, which numbers and what is allowed") {
+  CHECK(misfit({}) == "none");
+  Study study;
+  study.model.heads = {3, 2};
+  CHECK(misfit(study) ==
+        "model.heads = [3, 2]: the data (data.h5) have heads [2, 3]; leave model.heads out");
+  study.model.heads = {2, 3};
+  CHECK(misfit(study) == "none");
+  study.model.widths = {{5}, {10, 20}};
+  CHECK(
+      misfit(study) ==
+      "model.widths: the entry [10, 20] has 2 numbers; with 2 layers it must have one number or 3 "
+      "(N_1, ..., N_2, N_a)");
+  study.model.widths = {{5}, {10, 20, 30}};
+  CHECK(misfit(study) == "none");
+  study.model.variances = {1.0, 2.0, 3.0};
+  CHECK(misfit(study) ==
+        "model.variances has 3 numbers; with 2 layers it must have one number or 4 (s_0^2, s_1^2, "
+        "..., s_2^2, s_a^2)");
+  study.model.variances = {1.0, 2.0, 3.0, 4.0};
+  CHECK(misfit(study) == "none");
+  study.model.temperatures = {0.1, -0.5};
+  CHECK(misfit(study) == "model.temperature = -0.5: must be a finite number >= 0");
+  study.model.temperatures = {1e300};
+  CHECK(misfit(study) == "model.temperature = 1e+300: must be a finite number >= 0");
+  study.model.temperatures = {0.0};
+  CHECK(misfit(study) == "none");
+}
+
+TEST_CASE("one width and one variance stand for all, others are taken as they are") {
+  Study study;
+  study.model.widths = {{7}, {1, 2, 3}};
+  study.model.temperatures = {0.5, 0.25};
+  study.model.variances = {1.5};
+  const tasks::Dataset dataset = two_layers();
+  const model::Architecture same = architecture_of(study, dataset, {7});
+  CHECK(same.widths == std::vector<Index>{7, 7, 7});
+  CHECK(same.variances == std::vector<double>{1.5, 1.5, 1.5, 1.5});
+  CHECK(same.heads == std::vector<int>{2, 3});
+  const std::vector<SweepPoint> points = sweep_points(study, dataset);
+  REQUIRE(points.size() == 4);
+  CHECK(points[1].widths == std::vector<Index>{7, 7, 7});
+  CHECK(points[1].temperature == 0.25);
+  CHECK(points[2].widths == std::vector<Index>{1, 2, 3});
+  CHECK(points[2].temperature == 0.5);
+}
+
+TEST_CASE("path features and networks have the readout that they were made with") {
+  Study study;
+  study.model.readout = Readout::kMean;
+  tasks::Dataset features = two_layers();
+  features.form = AttentionForm::kPathFeatures;
+  features.readout.reset();
+  CHECK(misfit(study, features) ==
+        "model.readout: data.h5 holds path features that were taken with an unknown readout; leave "
+        "model.readout out");
+  features.readout = Readout::kLastToken;
+  CHECK(misfit(study, features) ==
+        "model.readout: data.h5 holds path features that were taken with another readout; leave "
+        "model.readout out");
+  features.readout = Readout::kMean;
+  CHECK(misfit(study, features) == "none");
+  tasks::Dataset network = two_layers();
+  network.network.emplace();
+  network.readout = Readout::kLastToken;
+  CHECK(misfit(study, network) ==
+        "model.readout: data.h5 holds a network that was trained with another readout; leave "
+        "model.readout out");
+  network.readout = Readout::kMean;
+  CHECK(misfit(study, network) == "none");
+}
+
+TEST_CASE("a run that cannot be trained as its study says is refused before it begins") {
+  const auto refused = [](const Study& study) {
+    return fault([&] { check_train_run(study, *make_generated_task(study).task); });
+  };
+  Study study = small_study();
+  CHECK(refused(study) == "none");
+  study.train.run.best_split = "train";
+  CHECK(refused(study) ==
+        "train.best_split = \"train\": must be a split that is evaluated, not trained on");
+  study.train.run.best_split = "held_out";
+  CHECK(refused(study) == "none");
+  study.train.run.best_split = "nowhere";
+  CHECK(refused(study).starts_with("train.best_split = \"nowhere\": "));
+}
+
+TEST_CASE("what a network was trained with is not changed afterwards, and it says what may be") {
+  const std::vector<std::string> allowed = {"threads", "latents."};
+  CHECK_NOTHROW(check_change_of_trained("threads=2", "threads", allowed));
+  CHECK_NOTHROW(check_change_of_trained("latents.folds=2", "latents.folds", allowed));
+  CHECK(fault([&] { check_change_of_trained("train.heads=2", "train.heads", allowed); }) ==
+        "--set train.heads=2: must be threads, a key of [latents]: the other keys are fixed by the "
+        "training of the network");
+}
+
+TEST_CASE("the hash of weights tells names and values apart, in their order") {
+  const training::NamedTensor a{"a", {2}, {1.0F, 2.0F}}, b{"b", {2}, {1.0F, 2.0F}};
+  const training::NamedTensor c{"a", {2}, {1.0F, 3.0F}};
+  CHECK(weights_hash({a}) == weights_hash({a}));
+  CHECK(weights_hash({a}) != weights_hash({b}));
+  CHECK(weights_hash({a}) != weights_hash({c}));
+  CHECK(weights_hash({a, b}) != weights_hash({b, a}));
+  CHECK(weights_hash({}) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
