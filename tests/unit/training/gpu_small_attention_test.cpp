@@ -192,7 +192,7 @@ TEST_CASE("The model of the time knows what a layer's kernels do") {
       const auto t = gpu_attention_time(layer, plan, pass, by_shape());
       CHECK(t.flops >= 2.0 * (forward ? work.forward : work.backward));
       CHECK(t.shared_bytes > 0.0);
-      CHECK(t.global_bytes > 4.0 * 128 * 36 * 64 * 4);  // three arrays are read, one is written
+      CHECK(t.global_bytes >= 4.0 * 128 * 36 * 64 * 4);  // three arrays are read, one is written
       CHECK(t.warps >= 1.0);
       CHECK(t.warps <= 64.0);
       CHECK(t.ms > 0.0);

@@ -200,9 +200,6 @@ bool fits_int(const AttentionShape& n) {
 // --- small layers -----------------------------------------------------------------------------
 
 constexpr Index kMostSmallTokens = 64;
-constexpr int kMostSmallBackwardThreads =
-    emulated_kernels::SmallBackwardKernel<emulated_kernels::Arithmetic::kFloat32, float,
-                                          emulated_kernels::SmallCut<8, 4>, true>::kMostThreads;
 
 emulated_kernels::SmallPadding padding_of(const AttentionShape& n) {
   return emulated_kernels::small_padding(n.heads, std::max(n.query_dim, n.value_dim));
@@ -240,7 +237,9 @@ std::optional<AttentionPlanSizes> best_small_sizes(const Layer& layer, GpuAttent
   const int lanes = padded.heads * padded.dims / emulated_kernels::kSmallRow;
   std::optional<AttentionPlanSizes> best;
   double least = 0.0;
-  const int most_warps = (backward ? kMostSmallBackwardThreads : kThreads) / 32;
+  const int backward_threads =
+      emulated_kernels::most_small_backward_threads(layer.arithmetic == GpuArithmetic::kFloat32);
+  const int most_warps = (backward ? backward_threads : kThreads) / 32;
   for (int shared = 1; lanes * shared <= 32; shared *= 2) {
     for (int warps = 1; warps <= most_warps; ++warps) {
       AttentionPlanSizes sizes;

@@ -16,9 +16,13 @@ struct SmallForwardKernel {
   }
 };
 
+/// Threads of a block of the backward pass, so that a lane's rows fit its registers: rounded
+/// operands need more of them.
+constexpr int most_small_backward_threads(bool float32) { return float32 ? 192 : 128; }
+
 template <Arithmetic kind, typename T, typename Cut, bool generated>
 struct SmallBackwardKernel {
-  static constexpr int kMostThreads = 192;  // so that a lane's rows fit its registers
+  static constexpr int kMostThreads = most_small_backward_threads(kind == Arithmetic::kFloat32);
   AttentionArguments<T> x;
   GradientArguments<T> gradients;
   SmallSizes sizes;

@@ -337,9 +337,16 @@ struct Grid {
 };
 
 /// Runs kernel(block, shared memory) for every block of the grid, one after the other.
+/// Error{kInternal} where a block has more threads than the kernel is compiled for.
 template <typename Kernel>
 void launch(const Grid& grid, const Kernel& kernel) {
   ++course().launch;
+  int most_threads = 256;
+  if constexpr (requires { Kernel::kMostThreads; }) most_threads = Kernel::kMostThreads;
+  if (grid.threads > most_threads) {
+    throw Error(ErrorKind::kInternal, fmt::format("emulated kernel: {} threads a block; at most {}",
+                                                  grid.threads, most_threads));
+  }
   for (int run = 0; run < grid.runs; ++run) {
     course().run = run;
     for (int y = 0; y < grid.y; ++y) {
