@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "emulated_step.hpp"
 #include "engine_answers.hpp"
+#include "training/step/step_builder.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using namespace headway::testing;   // NOLINT
@@ -52,13 +53,13 @@ float& first_number(EmulatedStep& stack, std::size_t run) {
 // Three updates of the runs in one stack, each on the same batch; the second of a run that diverges
 // has an infinite number.
 std::vector<Trained> train(const EngineSetup& setup, const TrainingTask& task,
-                           const std::vector<Run>& runs) {
+                           const std::vector<Run>& runs, const GpuDevice& device) {
   std::vector<detail::StepData> data;
   detail::AdamWStep constants;
   constants.most_norm = 0.5;
   constants.decay = 0.1;
   for (const Run& run : runs) data.push_back(data_of(setup, task, run));
-  EmulatedStep stack(setup, data, constants);
+  EmulatedStep stack(setup, data, constants, device);
   for (std::size_t r = 0; r < runs.size(); ++r) {
     auto parameters = detail::initial_parameters(setup.shapes, runs[r].seed);
     shake(&parameters);
@@ -100,18 +101,20 @@ void check_same(const Trained& a, const Trained& b) {
 }
 
 // A run alone, beside one other, and between two others in another order, of which one diverges.
-void check_stacks(const TransformerOptions& model, const TrainingTask& task) {
+void check_stacks(const TransformerOptions& model, const TrainingTask& task,
+                  const GpuDevice& device = {}) {
   const EngineSetup setup = engine_setup(model, task, false);
   const Run a{1, 0.01, false};
   const Run b{2, 0.03, false};
   const Run wrong{3, 0.02, true};
-  const std::vector<Trained> alone = {train(setup, task, {a})[0], train(setup, task, {b})[0]};
+  const std::vector<Trained> alone = {train(setup, task, {a}, device)[0],
+                                      train(setup, task, {b}, device)[0]};
   CHECK(alone[0].values != alone[1].values);
   CHECK(alone[0].history[4] != alone[1].history[4]);
-  const std::vector<Trained> two = train(setup, task, {a, b});
+  const std::vector<Trained> two = train(setup, task, {a, b}, device);
   check_same(two[0], alone[0]);
   check_same(two[1], alone[1]);
-  const std::vector<Trained> three = train(setup, task, {b, wrong, a});
+  const std::vector<Trained> three = train(setup, task, {b, wrong, a}, device);
   check_same(three[0], alone[1]);
   check_same(three[2], alone[0]);
   CHECK_FALSE(std::isfinite(three[1].history[3]));
@@ -166,6 +169,21 @@ TEST_CASE("A run has the same bits in any stack: encoder and decoder") {
   model.encoder_layers = 1;
   model.layers = 1;
   check_stacks(model, PatternTask(6, 3));
+}
+
+TEST_CASE("A run has the same bits in any stack: attention kernels made for small layers") {
+  GpuDevice device;
+  device.kernels_by_shape = true;
+  const PatternTask task(5, 2, true);
+  for (const char* attention : {"softmax", "hyla", "softmax_hyla"}) {
+    INFO(attention);
+    const auto part = detail::plan_step_attention(engine_setup(model_of(attention), task, false),
+                                                  {kEngineExamples, true, true, 3},
+                                                  {"", 0, 5, 5, 0, 0, false}, device);
+    REQUIRE(part.has_value());
+    CHECK(part->plan.kernel == GpuAttentionKernel::kSmall);
+    check_stacks(model_of(attention), task, device);
+  }
 }
 
 TEST_CASE("A run has the same bits in any stack: mixtures of experts") {

@@ -24,6 +24,25 @@ struct Run {
   std::uint64_t seed = 1;
   double rate = 1e-2;
   double stop_at = 1e9;
+  Index last_example = 1000;  ///< training examples after it are infinite
+};
+
+/// A task some of whose training examples make a run diverge.
+class BreakingTask final : public TrainingTask {
+ public:
+  explicit BreakingTask(Index last_example) : last_example_(last_example) {}
+  const TaskFormat& format() const override { return task_.format(); }
+  const std::vector<std::string>& splits() const override { return task_.splits(); }
+  Index size(std::string_view split) const override { return task_.size(split); }
+  std::string_view selection_split() const override { return task_.selection_split(); }
+  void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
+    task_.batch(split, first, count, out);
+    if (split == "train" && first > last_example_) out.inputs[0] = INFINITY;
+  }
+
+ private:
+  PatternTask task_ = PatternTask(4, 2);
+  Index last_example_;
 };
 
 struct Trained {
@@ -63,14 +82,27 @@ std::unique_ptr<detail::StepDevice> emulated_device(void*) {
   return std::make_unique<EmulatedStepDevice>();
 }
 
+// Leaves whatever happens: else the others would wait for ever.
+class Place {
+ public:
+  Place(TrainingStack& stack, Index place) : stack_(stack), place_(place) { stack.enter(place); }
+  ~Place() { stack_.leave(place_); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  TrainingStack& stack_;
+  Index place_;
+};
+
 // The runs of one stack, each in a thread of its own.
 std::vector<Trained> train(const std::vector<Run>& runs) {
   TrainingStack stack(std::make_unique<TrainingStack::Implementation>(
       static_cast<Index>(runs.size()), emulated_device));
-  const PatternTask task(4, 2);
   std::vector<Trained> all(runs.size());
   headway::run_jobs(runs.size(), runs.size(), [&](std::size_t i) {
-    stack.enter(static_cast<Index>(i));
+    const Place place(stack, static_cast<Index>(i));
+    const BreakingTask task(runs[i].last_example);
     Trainer trainer(model_of(runs[i]), options_of(runs[i]), task, stack, static_cast<Index>(i));
     StopAt observer(runs[i].stop_at);
     Records sink;
@@ -103,7 +135,7 @@ void check_same(const Trained& a, const Trained& b) {
 TEST_CASE("Trainers of a stack: each has its own bits, records and end", "[torch]") {
   const Run one{1, 1e-2};
   const Run two{2, 3e-2};
-  const Run diverges{3, 1e30};
+  const Run diverges{3, 1e-2, 1e9, 5};
   const Run stops{4, 1e-2, 3.0};
   const Trained alone_one = train({one})[0];
   const Trained alone_two = train({two})[0];
@@ -117,6 +149,7 @@ TEST_CASE("Trainers of a stack: each has its own bits, records and end", "[torch
 
   const std::vector<Trained> four = train({diverges, one, stops, two});
   CHECK(four[0].summary.outcome == TrainOutcome::kDiverged);
+  CHECK(four[0].state.step == 2);
   CHECK(four[2].summary.outcome == TrainOutcome::kInterrupted);
   CHECK(four[2].state.step == 3);
   check_same(four[1], alone_one);
@@ -129,7 +162,7 @@ TEST_CASE("A trainer that does not fit its stack trains by itself", "[torch]") {
   const PatternTask task(4, 2);
   std::vector<TrainState> states(2);
   headway::run_jobs(2, 2, [&](std::size_t i) {
-    stack.enter(static_cast<Index>(i));
+    const Place place(stack, static_cast<Index>(i));
     TransformerOptions model = model_of({});
     if (i == 1) model.mlp_dim = 6;
     Trainer trainer(model, options_of({}), task, stack, static_cast<Index>(i));
