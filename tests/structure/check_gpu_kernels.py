@@ -12,7 +12,7 @@ import sys
 import unittest
 
 MOST_REGISTERS = 128
-MOST_OF = {"SmallBackwardKernel": 255}  # its blocks have at most 192 or 128 threads
+MOST_OF = {"SmallBackwardKernel": 255}  # its blocks have at most 128 threads
 # How many kernels of each name a target has: one for each arithmetic, or one in all.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
 # Made for a shape: of large layers for each number of dims; of small ones for each of four paddings, and with a value

@@ -237,9 +237,7 @@ std::optional<AttentionPlanSizes> best_small_sizes(const Layer& layer, GpuAttent
   const int lanes = padded.heads * padded.dims / emulated_kernels::kSmallRow;
   std::optional<AttentionPlanSizes> best;
   double least = 0.0;
-  const int backward_threads =
-      emulated_kernels::most_small_backward_threads(layer.arithmetic == GpuArithmetic::kFloat32);
-  const int most_warps = (backward ? backward_threads : kThreads) / 32;
+  const int most_warps = (backward ? emulated_kernels::kMostSmallBackwardThreads : kThreads) / 32;
   for (int shared = 1; lanes * shared <= 32; shared *= 2) {
     for (int warps = 1; warps <= most_warps; ++warps) {
       AttentionPlanSizes sizes;

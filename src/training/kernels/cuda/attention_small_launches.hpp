@@ -16,13 +16,12 @@ struct SmallForwardKernel {
   }
 };
 
-/// Threads of a block of the backward pass, so that a lane's rows fit its registers: rounded
-/// operands need more of them.
-constexpr int most_small_backward_threads(bool float32) { return float32 ? 192 : 128; }
+/// Most threads of a block of the backward pass, so that a lane's rows fit its registers.
+constexpr int kMostSmallBackwardThreads = 128;
 
 template <Arithmetic kind, typename T, typename Cut, bool generated>
 struct SmallBackwardKernel {
-  static constexpr int kMostThreads = most_small_backward_threads(kind == Arithmetic::kFloat32);
+  static constexpr int kMostThreads = kMostSmallBackwardThreads;
   AttentionArguments<T> x;
   GradientArguments<T> gradients;
   SmallSizes sizes;

@@ -91,8 +91,7 @@ GpuAttentionTime small_time(const GpuAttentionLayer& layer, const GpuAttentionPl
       as_double(n.batch * n.heads * n.queries) * as_double(n.query_dim + n.value_dim);
   t.global_bytes = number * (blocks * loaded + rows * (backward ? 3.0 : 1.0)) +
                    2.0 * kFloat * as_double(backward ? plan.bias_sums : 0);
-  const int registers = layer.arithmetic == GpuArithmetic::kFloat32 ? 168 : 208;
-  const int beside = blocks_at_once(sizes, backward ? registers : 128, device);
+  const int beside = blocks_at_once(sizes, backward ? 208 : 128, device);
   t.warps = beside * warps_of_block;
 
   const double issued =
