@@ -1,0 +1,27 @@
+#include "headway/core/labels.hpp"
+
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace headway;
+
+TEST_CASE("whole numbers that are not all 1 or -1 look like numbers of classes, in rising order") {
+  CHECK(class_numbers(VectorXd{{2.0, 0.0, 1.0, 2.0, -1.0}}) ==
+        std::vector<double>{-1.0, 0.0, 1.0, 2.0});
+  CHECK(class_numbers(VectorXd{{1.0, -1.0, 1.0}}).empty());
+  CHECK(class_numbers(VectorXd{{0.0, 1.0, 1.5}}).empty());
+  CHECK(class_numbers(MatrixXd{{0.0, 2.0}, {1.0, 0.0}}).empty());
+}
+
+TEST_CASE("at most twenty different labels look like numbers of classes") {
+  CHECK(class_numbers(VectorXd::LinSpaced(20, 0.0, 19.0)).size() == 20);
+  CHECK(class_numbers(VectorXd::LinSpaced(21, 0.0, 20.0)).empty());
+}
+
+TEST_CASE("the right answer is the sign of one output, the first largest of several") {
+  CHECK(right_answers(VectorXd{{0.5, -2.0, 0.0, 3.0}}, VectorXd{{1.0, -1.0, 1.0, -1.0}}) ==
+        VectorXd{{1.0, 1.0, 0.0, 0.0}});
+  CHECK(right_answers(MatrixXd{{0.2, 0.1}, {0.2, 0.3}, {0.5, 0.5}},
+                      MatrixXd{{1.0, 0.0}, {1.0, 0.0}, {0.0, 1.0}}) == VectorXd{{1.0, 0.0, 0.0}});
+}
