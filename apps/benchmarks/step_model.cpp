@@ -36,18 +36,18 @@ constexpr std::array kNames = {"matrix products", "attention", "sums of copies a
                                "everything else"};
 
 template <typename Operation, typename... Kinds>
-constexpr bool is_one_of = (std::is_same_v<Operation, Kinds> || ...);
+constexpr bool kIsOneOf = (std::is_same_v<Operation, Kinds> || ...);
 
 Work work_of(const StepOperation& operation) {
   return std::visit(
       [](const auto& one) {
         using O = std::decay_t<decltype(one)>;
-        if (is_one_of<O, StepProduct>) return Work::kProducts;
-        if (is_one_of<O, StepAttention, StepAttentionGradient>) return Work::kAttention;
-        if (is_one_of<O, StepQuerySums, StepCopySums, StepColumnSums>) return Work::kSums;
-        if (is_one_of<O, StepNorm, StepNormGradient>) return Work::kNorms;
-        if (is_one_of<O, StepPositions, StepPositionsGradient, StepRotation>) return Work::kTables;
-        if (is_one_of<O, StepLoss, StepSums, StepUpdate>) return Work::kUpdate;
+        if (kIsOneOf<O, StepProduct>) return Work::kProducts;
+        if (kIsOneOf<O, StepAttention, StepAttentionGradient>) return Work::kAttention;
+        if (kIsOneOf<O, StepQuerySums, StepCopySums, StepColumnSums>) return Work::kSums;
+        if (kIsOneOf<O, StepNorm, StepNormGradient>) return Work::kNorms;
+        if (kIsOneOf<O, StepPositions, StepPositionsGradient, StepRotation>) return Work::kTables;
+        if (kIsOneOf<O, StepLoss, StepSums, StepUpdate>) return Work::kUpdate;
         return Work::kOther;
       },
       operation);
