@@ -10,6 +10,8 @@ namespace {
 
 constexpr Index kBlocks = 10;  // of a chain's draws, for the jackknife
 constexpr int kBridgeIterations = 200;
+// Below it neighbours share no region. Eigen's exp() ends at 1e-308 or so, and never gives 0.
+constexpr double kNoOverlap = 1e-290;
 
 // log Z(beta + h) / Z(beta) from equal numbers of draws at beta ("hot") and at beta + h ("cold").
 // The ratio is the root r of eq. 47, which then is
@@ -22,7 +24,7 @@ double bridge(const VectorXd& cold, const VectorXd& hot, double h) {
     const VectorXd o = (h * hot.array() - log_ratio).min(700.0);
     const double top = (o.array().exp() / (1.0 + o.array().exp())).mean();
     const double bottom = (1.0 + c.array().exp()).inverse().mean();
-    if (!(top > 0.0) || !(bottom > 0.0)) return numerics::kUndefined;
+    if (!(top > kNoOverlap) || !(bottom > kNoOverlap)) return numerics::kUndefined;
     const double change = std::log(top / bottom);
     log_ratio += change;
     if (std::abs(change) < 1e-12) break;

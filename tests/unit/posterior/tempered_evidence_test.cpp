@@ -143,3 +143,11 @@ TEST_CASE("too few draws, one replica or a likelihood that is not finite give no
   broken.log_likelihoods(59, 2) = -std::numeric_limits<double>::infinity();
   CHECK(all_undefined(tempered_evidence({broken})));
 }
+
+TEST_CASE("neighbours that share no region have no bridge") {
+  TemperedDraws apart{{1.0, 0.0}, MatrixXd::Zero(40, 2)};
+  apart.log_likelihoods.col(1).setConstant(-1e5);
+  CHECK(std::isnan(tempered_evidence({apart}).bridge));
+  apart.log_likelihoods.col(1).setConstant(-100.0);
+  CHECK(std::isfinite(tempered_evidence({apart}).bridge));
+}
