@@ -1,7 +1,6 @@
-#include "headway/core/text.hpp"
-
 #include "catch.hpp"
 #include "headway/core/option_value.hpp"
+#include "headway/core/text.hpp"
 
 using namespace headway;
 
