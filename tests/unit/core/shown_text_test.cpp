@@ -16,3 +16,18 @@ TEST_CASE("a flag is described as true or false") {
   CHECK(describe(yes) == "true");
   CHECK(describe(no) == "false");
 }
+
+TEST_CASE("what cannot be printed is shown as question marks, and nothing else is changed") {
+  CHECK(printable("plain \xC3\xA9 text") == "plain \xC3\xA9 text");
+  CHECK(printable("a\nb\x7f"
+                  "c") == "a?b?c");
+  CHECK(printable("bad \xC3 byte") == "bad ? byte");
+  CHECK(printable("").empty());
+}
+
+TEST_CASE("words are joined with what is asked for between them") {
+  CHECK(join({}).empty());
+  CHECK(join({"a"}) == "a");
+  CHECK(join({"a", "b", "c"}) == "a, b, c");
+  CHECK(join({"a", "b"}, " or ") == "a or b");
+}
