@@ -8,6 +8,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "image_sets.hpp"
+#include "tasks/drawing_collection.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using headway::Error;
@@ -117,4 +118,23 @@ TEST_CASE("A class of two sets is kept once, and must be the same in both") {
                     ContainsSubstring("three") && ContainsSubstring("alphabet/a"));
   const std::vector<ImageSet> sizes = {sets[0], *random_image_set(2)};
   CHECK_THROWS_WITH(merge_image_sets(sizes), ContainsSubstring("32 x 32"));
+}
+
+TEST_CASE("collected drawings come in the order of their names, each once") {
+  DrawingCollection collection("set.zip", 2);
+  const Pixels first = {1, 2, 3, 4}, second = {5, 6, 7, 8}, third = {9, 10, 11, 12};
+  CHECK_THROWS_WITH(collection.finish(),
+                    "set.zip: holds no drawings: must have files "
+                    "<alphabet>/<character>/<drawing>.png");
+  collection.add({"Latin", "b", "1"}, third, 2, 2);
+  collection.add({"Latin", "a", "2"}, second, 2, 2);
+  collection.add({"Latin", "a", "1"}, first, 2, 2);
+  CHECK_THROWS_WITH(collection.add({"Latin", "a", "1"}, first, 2, 2),
+                    "set.zip: Latin/a/1 is there twice; allowed: each drawing once");
+  CHECK_THROWS_WITH(collection.add({"Latin", "a", "3"}, Pixels(2), 1, 2),
+                    "set.zip: Latin/a/3: is 2 x 1 pixels: must be square");
+  const ImageSet set = collection.finish();
+  CHECK(set.name == "set.zip");
+  CHECK(set.classes.size() == 2);
+  CHECK(set.pixels == Pixels{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
 }
