@@ -78,6 +78,8 @@ class StepBuilder {
   ConstFloats mixture(FeedForwardPass* pass);
   void gates(FeedForwardPass* pass);
   void outputs_and_loss(ConstFloats x);
+  /// Losses and their gradient by the outputs y.
+  void loss(ConstFloats y);
   [[nodiscard]] StepPositions position_tables() const;
 
   // --- backward (step_backward.cpp) ---

@@ -257,6 +257,11 @@ void StepBuilder::outputs_and_loss(ConstFloats x) {
   Floats y = floats("outputs", wanted_rows_ * outputs);
   launch("logits",
          linear({wanted_rows_, dim_, outputs}, last_z_, "logits.weight", "logits.bias", y));
+  loss(y);
+}
+
+void StepBuilder::loss(ConstFloats y) {
+  const Index outputs = setup_.format.outputs;
   losses_ = floats("losses", wanted_rows_);
   d_outputs_ = floats("gradient of outputs", wanted_rows_ * outputs);
   launch("loss", StepLoss{wanted_rows_,

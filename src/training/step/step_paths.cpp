@@ -162,15 +162,7 @@ void StepBuilder::path_outputs(Paths* p) {
   out.tf32 = tf32();
   out.out = {y, outputs, 0};
   launch("outputs", out);
-  losses_ = floats("losses", wanted_rows_);
-  d_outputs_ = floats("gradient of outputs", wanted_rows_ * outputs);
-  launch("loss", StepLoss{wanted_rows_,
-                          outputs,
-                          y,
-                          {arrays_.targets, wanted_rows_ * outputs},
-                          {arrays_.classes, wanted_rows_},
-                          losses_,
-                          d_outputs_});
+  loss(y);
 }
 
 void StepBuilder::path_weights_gradient(const Paths& p) {
