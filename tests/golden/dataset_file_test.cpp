@@ -16,9 +16,7 @@ using headway::tasks::Dataset;
 
 namespace {
 
-std::string golden(const std::string& name) {
-  return std::string(HEADWAY_TEST_DATA) + "/golden/" + name;
-}
+std::string golden(const std::string& name) { return HEADWAY_TEST_DATA "/golden/" + name; }
 
 /// All inputs of a split, read in blocks of three examples.
 std::vector<double> all_inputs(const headway::ExampleSource& source) {

@@ -203,13 +203,13 @@ void check_sampled(const test::TheoryCase& c, double temperature,
 }  // namespace
 
 TEST_CASE("U_1, U_a and the predictor of the hidden-Markov task at N = 10 agree in every entry") {
-  const std::string path = std::string(HEADWAY_TEST_DATA) + "/golden/hmm4_paths.h5";
+  const std::string path = HEADWAY_TEST_DATA "/golden/hmm4_paths.h5";
   const Expected expected = read_expected(path, "exact_posterior/case_0_10_10_10");
   check_against(expected, sample_golden(path, expected, ""));
 }
 
 TEST_CASE("three layers of unequal widths and variances agree, with N_1 = 6 below p_1 = 12") {
-  const std::string path = std::string(HEADWAY_TEST_DATA) + "/golden/toy3.h5";
+  const std::string path = HEADWAY_TEST_DATA "/golden/toy3.h5";
   const Expected expected = read_expected(path, "exact_posterior/case_0_6_5_4_7");
   REQUIRE(expected.mean.rows() > expected.widths.front());
   check_against(expected, sample_golden(path, expected, "mean"));

@@ -25,8 +25,7 @@ constexpr int kSeeds = 8;  // in the reference too
 /// Accuracies of the Gaussian process and of every width, for each seed.
 std::vector<std::vector<double>> accuracies(const std::string& study_name) {
   headway::Study study =
-      io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + study_name + ".toml")
-          .study;
+      io::read_study(HEADWAY_SOURCE_DIR "/data/studies/" + study_name + ".toml").study;
   study.model.widths = {{10}, {100}, {1000}};
   study.solve.hessian = study.solve.corrections = headway::When::kOff;
   study.task.seed.reset();

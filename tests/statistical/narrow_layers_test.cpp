@@ -12,7 +12,7 @@ using namespace headway;
 
 TEST_CASE("exact chains agree at widths below the number of paths") {
   headway::Study study =
-      io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
+      io::read_study(HEADWAY_SOURCE_DIR "/data/studies/hmm-four-paths.toml").study;
   study.task.as<tasks::HiddenMarkovChainOptions>().train_examples = 60;
   study.task.as<tasks::HiddenMarkovChainOptions>().features = 8;
   study.task.as<tasks::HiddenMarkovChainOptions>().test_examples = 1;

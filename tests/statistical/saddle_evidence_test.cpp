@@ -13,7 +13,7 @@ using namespace headway;
 
 TEST_CASE("the saddle point's evidence differs from that of samples by O(1/N)") {
   headway::Study study =
-      io::read_study(std::string(HEADWAY_SOURCE_DIR) + "/data/studies/hmm-four-paths.toml").study;
+      io::read_study(HEADWAY_SOURCE_DIR "/data/studies/hmm-four-paths.toml").study;
   study.model.widths = {{10}, {1000}};
   study.sample.draws = 300;
   study.sample.warmup = 400;

@@ -192,7 +192,7 @@ TEST_CASE("What a check does in its forked copy comes back as values and Errors"
 }
 
 TEST_CASE("Files that crash HDF5, or make it loop, are refused") {
-  const std::string damaged = std::string(HEADWAY_TEST_DATA) + "/damaged/";
+  const std::string damaged = HEADWAY_TEST_DATA "/damaged/";
   CHECK(read_outcome(damaged + "heap_crash.h5") == Outcome::kBadData);
   // The loop is met at the first attribute and given up after the processor time of a small file.
   CHECK_FALSE(io::is_dataset_file(damaged + "heap_loop.h5"));

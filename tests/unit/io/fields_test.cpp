@@ -136,10 +136,10 @@ void check(const std::string& path, const std::string& wanted) {
 }  // namespace
 
 TEST_CASE("The table of fields in src/io/README.md is that of the lists") {
-  const std::string path = std::string(HEADWAY_SOURCE_DIR) + "/src/io/README.md";
+  const std::string path = HEADWAY_SOURCE_DIR "/src/io/README.md";
   check(path, with_table(read(path), markdown()));
 }
 
 TEST_CASE("The fields that Python documents are those of the lists") {
-  check(std::string(HEADWAY_SOURCE_DIR) + "/apps/python/headway/fields.json", json());
+  check(HEADWAY_SOURCE_DIR "/apps/python/headway/fields.json", json());
 }

@@ -87,7 +87,7 @@ TEST_CASE("Nothing is kept of a file that has just been written") {
 
 TEST_CASE("What is wrong with a file is kept, too") {
   count_forks();
-  const std::string damaged = std::string(HEADWAY_TEST_DATA) + "/damaged/heap_crash.h5";
+  const std::string damaged = HEADWAY_TEST_DATA "/damaged/heap_crash.h5";
   for (int i = 0; i < 3; ++i) CHECK_THROWS_AS(io::first_reading(damaged), Error);
   CHECK(forks == 1);
   CHECK_FALSE(io::is_dataset_file(damaged));
@@ -95,7 +95,7 @@ TEST_CASE("What is wrong with a file is kept, too") {
 }
 
 TEST_CASE("A root whose attributes cannot be read is damage, and no foreign file") {
-  const std::string damaged = std::string(HEADWAY_TEST_DATA) + "/damaged/root_header.h5";
+  const std::string damaged = HEADWAY_TEST_DATA "/damaged/root_header.h5";
   const auto refused = [&](const auto& call) {
     try {
       call();

@@ -70,8 +70,14 @@ headway::PrunePoint built_prune_point() {
   headway::PrunePoint point;
   point.accuracy = 0.875;
   for (int h = 0; h < 5; ++h) {
-    point.heads.push_back(
-        {h < 2 ? 1 : 2, h < 2 ? h + 1 : h - 1, "head", 0.1 * h, 0.2 * h, 0.3 * h, 0.4 * h});
+    point.heads.push_back({.layer = h < 2 ? 1 : 2,
+                           .head = h < 2 ? h + 1 : h - 1,
+                           .name = "head",
+                           .score = 0.1 * h,
+                           .score_weighted = 0.2 * h,
+                           .accuracy_without = 0.3 * h,
+                           .mean_squared_error_without = 0.4 * h,
+                           .set = ""});
   }
   point.by_score = {{4, 0}, {0.5, 0.25, 0.125}};
   point.random = {{{1, 2}, {0.9, 0.8, 0.7}}, {{3}, {0.6, 0.5}}};

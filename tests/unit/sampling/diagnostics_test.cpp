@@ -22,7 +22,7 @@ using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
 nlohmann::json reference_cases() {
-  std::ifstream file(std::string(HEADWAY_TEST_DATA) + "/sampling_diagnostics_reference.json");
+  std::ifstream file(HEADWAY_TEST_DATA "/sampling_diagnostics_reference.json");
   return nlohmann::json::parse(file).at("cases");
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("hashes stay what they were, as results and checkpoints are found by t
       {"omniglot-one-shot", "019589476512ab3e8722d66bc7e6dcc6e6ce5fe881452adb21b93542ec3a8a11"}};
   for (const auto& [name, hash] : known) {
     INFO(name);
-    const std::string path = std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + name + ".toml";
+    const std::string path = HEADWAY_SOURCE_DIR "/data/studies/" + name + ".toml";
     CHECK(study_hash(headway::io::read_study(path).study) == hash);
   }
 }

@@ -459,8 +459,7 @@ TEST_CASE("files that cannot be studies are refused") {
 TEST_CASE("every shipped study parses and gives itself back") {
   for (const char* name :
        {"hmm-four-paths", "hmm-two-paths-hard", "hmm-good-path-only", "hmm-good-and-denoising"}) {
-    const std::string file_path =
-        std::string(HEADWAY_SOURCE_DIR) + "/data/studies/" + name + ".toml";
+    const std::string file_path = HEADWAY_SOURCE_DIR "/data/studies/" + name + ".toml";
     const auto loaded = headway::io::read_study(file_path);
     CHECK(loaded.study.name == name);
     CHECK(loaded.origin == headway::io::StudyOrigin::kStudyFile);

@@ -22,7 +22,7 @@ headway::Study small_study() {
   task.test_examples = 20;
   task.tokens = 6;
   task.features = 10;
-  task.layers = {{{}, {.kind = tasks::HeadKind::kSameToken}}, {{}}};
+  task.layers = {{{}, {.kind = tasks::HeadKind::kSameToken, .name = ""}}, {{}}};
   study.model.widths = {{10}, {20}};
   study.model.temperatures = {0.1, 1.0};
   study.threads = 1;
