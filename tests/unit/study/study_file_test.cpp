@@ -457,7 +457,7 @@ TEST_CASE("files that cannot be studies are refused") {
 }
 
 TEST_CASE("every shipped study parses and gives itself back") {
-  for (const char* name :
+  for (const std::string name :
        {"hmm-four-paths", "hmm-two-paths-hard", "hmm-good-path-only", "hmm-good-and-denoising"}) {
     const std::string file_path = HEADWAY_SOURCE_DIR "/data/studies/" + name + ".toml";
     const auto loaded = headway::io::read_study(file_path);
