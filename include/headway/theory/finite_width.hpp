@@ -16,7 +16,8 @@ namespace headway::theory {
 ///   Sigma = 2 (d2S/dx2)^{-1},   D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,
 /// with error bars sqrt(Sigma_ii). The mean of the predictor includes its curvature,
 /// E[f] = f(E[U]) + 1/2 tr(f'' Sigma). Its variance includes the fluctuation of the mean,
-/// Var[f] = variance(E[U]) + f' Sigma f'.
+/// variance(E[U]) + f' Sigma f'. It leaves out 1/2 tr(variance'' Sigma), which has the same order
+/// and is never positive: the variance is no full expansion in 1/N, and too large.
 struct FiniteWidthCorrection {
   bool defined = false;
   std::string reason;         ///< why not
