@@ -2,6 +2,7 @@
 #include "headway/sampling/checkpoint.hpp"
 
 #include <string>
+#include <utility>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -81,4 +82,119 @@ TEST_CASE("a checkpoint whose parts do not fit is refused") {
   CHECK(refused([](Checkpoint& c) { c.chains[0].iteration = -1; }) ==
         "checkpoint, chain 1: iteration has size -1, expected 0");
   CHECK(says(refused([](Checkpoint& c) { c.chains.clear(); }), "chains"));
+}
+
+namespace {
+
+/// What a run says of its own checkpoint after `spoil`.
+template <class Spoil>
+std::string refusal(const Target& target, const SamplerOptions& options, const Checkpoint& good,
+                    const Spoil& spoil) {
+  Checkpoint bad = good;
+  spoil(bad.chains[1]);
+  try {
+    require_matching(bad, options, target.dimension(), target.fingerprint());
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadData);
+    return error.what();
+  }
+  return "none";
+}
+
+std::string size_fault(const std::string& field, int has, int needs) {
+  return "checkpoint, chain 2: " + field + " has size " + std::to_string(has) + ", expected " +
+         std::to_string(needs);
+}
+
+}  // namespace
+
+TEST_CASE("each part of a ladder of replicas is as long as the run says") {
+  const testing::TwoModesTarget target;
+  SamplerOptions options;
+  options.chains = 2;
+  options.replicas = 3;
+  options.warmup = 20;
+  options.draws = 5;
+  options.threads = 1;
+  const Checkpoint good = sample(target, options).state;
+  const auto fault = [&](const auto& spoil) { return refusal(target, options, good, spoil); };
+  using State = ChainState;
+  CHECK(fault([](State&) {}) == "none");
+  CHECK(fault([](State& s) { s.ladder.inverse_temperatures.pop_back(); }) ==
+        size_fault("ladder.inverse_temperatures", 2, 3));
+  CHECK(fault([](State& s) { s.ladder.log_likelihood.push_back(0.0); }) ==
+        size_fault("ladder.log_likelihood", 4, 3));
+  CHECK(fault([](State& s) { s.ladder.rejected.pop_back(); }) ==
+        size_fault("ladder.rejected", 1, 2));
+  CHECK(fault([](State& s) { s.ladder.attempts.clear(); }) == size_fault("ladder.attempts", 0, 2));
+  CHECK(fault([](State& s) { s.log_likelihoods.pop_back(); }) ==
+        size_fault("log_likelihoods", 4, 5));
+  CHECK(fault([](State& s) { s.replicas.pop_back(); }) == size_fault("replicas", 1, 2));
+  CHECK(fault([](State& s) { s.replicas[1].position.resize(3); }) ==
+        size_fault("replica's position", 3, 2));
+  // A hotter replica may be one draw ahead of its chain, and neither more nor less.
+  const auto ahead = [&](int draws) {
+    return fault([&](State& s) {
+      s.replicas[1].log_likelihoods.resize(static_cast<std::size_t>(5 + draws), 0.0);
+    });
+  };
+  CHECK(ahead(0) == "none");
+  CHECK(ahead(1) == "none");
+  CHECK(ahead(2) == size_fault("replica's log_likelihoods", 7, 5));
+  CHECK(ahead(-1) == size_fault("replica's log_likelihoods", 4, 5));
+}
+
+TEST_CASE("metric and adaptation window have the sizes of their metric") {
+  const auto target = testing::correlated_gaussian(3);
+  const std::pair<MetricKind, int> numbers[] = {{MetricKind::kUnit, 0},
+                                                {MetricKind::kDiagonal, 3},
+                                                {MetricKind::kDense, 9},
+                                                {MetricKind::kInformation, 9}};
+  for (const auto& [metric, size] : numbers) {
+    CAPTURE(metric_name(metric));
+    SamplerOptions options;
+    options.chains = 2;
+    options.metric = metric;
+    options.warmup = 20;
+    options.draws = 5;
+    options.thin = 2;
+    options.threads = 1;
+    const Checkpoint good = sample(target, options).state;
+    const auto fault = [&](const auto& spoil) { return refusal(target, options, good, spoil); };
+    CHECK(fault([](ChainState&) {}) == "none");
+    CHECK(fault([](ChainState& s) { s.inverse_metric.resize(2, 2); }) ==
+          size_fault("inverse_metric", 4, size));
+    const auto window = [&](Index mean, Index rows, Index columns) {
+      return fault([&](ChainState& s) {
+        s.window.mean = VectorXd::Zero(mean);
+        s.window.squares = MatrixXd::Zero(rows, columns);
+      });
+    };
+    CHECK(window(2, 1, 1) == size_fault("window.mean", 2, 3));
+    CHECK(window(3, 1, 1) == size_fault("window.squares", 1, size));
+    CHECK(window(2, 0, 0) == "none");  // no window is open
+    CHECK(fault([](ChainState& s) { s.iteration = 27; }) == size_fault("statistics", 5, 3));
+    CHECK(fault([](ChainState& s) { s.iteration = 10; }) == size_fault("statistics", 5, 0));
+    CHECK(fault([](ChainState& s) {
+            s = {};  // has not begun: nothing to check
+            s.chain = 1;
+          }) == "none");
+  }
+}
+
+TEST_CASE("a schedule of temperatures that is given is a setting, and so are all others") {
+  SamplerOptions options;
+  options.replicas = 3;
+  const std::string adapted = describe_settings(options, 2, "t");
+  CHECK(says(adapted, "replicas = 3\ninverse_temperatures = adapted\n"));
+  options.inverse_temperatures = {1.0, 0.1, 0.0};
+  CHECK(
+      says(describe_settings(options, 2, "t"), "inverse_temperatures = 1 0.10000000000000001 0\n"));
+  options.replicas = 1;
+  CHECK_FALSE(says(describe_settings(options, 2, "t"), "replicas"));
+  options.starts = {VectorXd::Zero(2), VectorXd::Ones(2)};
+  const std::string started = describe_settings(options, 2, "t");
+  std::swap(options.starts[0], options.starts[1]);
+  CHECK(describe_settings(options, 2, "t") != started);
+  CHECK(describe_settings(options, 2, "t") != describe_settings(options, 2, "u"));
 }
