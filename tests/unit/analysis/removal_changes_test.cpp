@@ -142,8 +142,16 @@ TEST_CASE("of many examples some pairs stand for all, which the seed draws") {
   const Eigen::Map<const RowMatrixXd> table(one.data(), kExamples, 120);
   CHECK(table.rowwise().sum().cwiseAbs().maxCoeff() < 1e-12);
   CHECK(table.colwise().sum().cwiseAbs().maxCoeff() < 1e-12);
-  // Sums of squares over some partners, made as large as over all.
-  CHECK_THAT(one.squaredNorm() / pairs(2).squaredNorm(), WithinAbs(1.0, 0.3));
+  // The sum of squares over some partners is made as large as over all, and falls as 1 / P^2.
+  const auto scaled = [](Index examples) {
+    const MatrixXd some = drawn(examples, 2, 7), labels = some.col(0) + drawn(examples, 1, 8);
+    MatrixXd cut = some;
+    cut.col(0).setZero();
+    const RemovalChanges changes = RankedReadout(some, labels, 1.0, 1).without(cut)[0];
+    return changes.pairs.squaredNorm() * static_cast<double>(examples * examples);
+  };
+  CHECK(scaled(450) < 1.5 * scaled(170));  // 66 partners, and all
+  CHECK(scaled(450) > 0.67 * scaled(170));
   const MatrixXd few = RankedReadout(drawn(4000, 1, 9), drawn(4000, 1, 10), 1.0, 1)
                            .without(drawn(4000, 1, 11))[0]
                            .pairs;

@@ -213,6 +213,8 @@ TEST_CASE("faults of sweeps name their place") {
   CHECK(has(fault(kSmall + "threads = 3\n"), "s.toml:11: sweep.threads = 3: must be a list"));
   CHECK(has(fault(kSmall + "threads = []\n"), "sweep.threads = []"));
   CHECK(has(fault(kSmall + "name = [\"a\"]\n"), "sweep.name"));
+  CHECK(has(fault(kSmall + "sweep = [1]\n"),
+            "s.toml:11: sweep.sweep = [1]: must be a list of values of another key"));
   std::string many = "threads = [0";
   for (int i = 1; i < 200; ++i) many += ", " + std::to_string(i);
   CHECK(has(fault(kSmall + many + "]\n"), "at most 1000 runs"));

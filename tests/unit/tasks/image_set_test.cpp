@@ -92,7 +92,8 @@ TEST_CASE("Classes stand one after the other") {
   CHECK(set->drawing(3).data() == set->pixels.data() + 3 * 32 * 32);
   ImageSet broken;
   broken.side = 2;
-  CHECK_THROWS_AS(add_class(broken, "", "a", Pixels(7)), Error);
+  CHECK_THROWS_WITH(add_class(broken, "Latin", "a", Pixels(7)),
+                    "image set: class Latin a has 7 pixels: must be one or more images of 2 x 2");
   CHECK_THROWS_AS(add_class(broken, "", "a", Pixels()), Error);
 }
 

@@ -5,8 +5,12 @@
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/observer.hpp"
+#include "headway/path_features.hpp"
+#include "headway/posterior/weight_posterior.hpp"
+#include "headway/sample.hpp"
 #include "headway/solve.hpp"
 #include "headway/study/task_kinds.hpp"
+#include "random_examples.hpp"
 #include "verbs/theory/problem.hpp"
 
 using namespace headway;
@@ -73,4 +77,160 @@ TEST_CASE("a study that does not fit the memory is refused, whether by kernels o
   CHECK(plan.draw_bytes > plan.least_bytes);
   CHECK_THROWS_WITH(headway::require_memory(plan, study, 0.5 * plan.draw_bytes),
                     Catch::Matchers::ContainsSubstring("sample.draws = 1000"));
+}
+
+namespace {
+
+/// Heads [2, 3] on 7 training, 4 test and 5 further examples of two outputs.
+tasks::Dataset two_outputs() {
+  Rng rng(9, StreamPurpose::kTests);
+  tasks::Dataset data = testing::random_dataset({2, 3}, {7, 6, 5}, rng, 2);
+  data.test = testing::random_split({4, 6, 5}, rng, 2);
+  data.sets.push_back({"validation", testing::random_split({5, 6, 5}, rng, 2)});
+  return data;
+}
+
+/// The same path features in a file.
+tasks::Dataset as_features(const tasks::Dataset& data) {
+  tasks::Dataset out = data;
+  out.form = AttentionForm::kPathFeatures;
+  const auto replace = [&](tasks::Split& split) {
+    split.examples.reset();
+    split.path_features = RowMatrixXd::Ones(split.size(), 6 * 5);
+  };
+  replace(out.train);
+  replace(*out.test);
+  for (tasks::NamedSplit& set : out.sets) replace(set.split);
+  return out;
+}
+
+TheoryPlan plan_of(const tasks::Dataset& data, TheoryVerb verb = TheoryVerb::kSolves,
+                   const Study& study = small_study()) {
+  return plan_theory(study, data, verb);
+}
+
+std::string fault(const TheoryPlan& plan, const Study& study, double memory) {
+  try {
+    require_memory(plan, study, memory);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kBadStudy);
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("a plan has the sizes of the data, and counts the entries of all order parameters") {
+  const tasks::Dataset data = two_outputs();
+  const TheoryPlan plan = plan_of(data);
+  CHECK(plan.train_examples == 7);
+  CHECK(plan.test_examples == 4);
+  CHECK(plan.sets == std::vector<std::pair<std::string, Index>>{{"validation", 5}});
+  CHECK(plan.tokens == 6);
+  CHECK(plan.features == 5);
+  CHECK(plan.outputs == 2);
+  CHECK(plan.paths == 6);
+  CHECK(plan.unknowns == 12 * 13 / 2 + 6 * 7 / 2 + 2 * 3 / 2);  // U_1, U_2, U_a
+  double flops = 0.0;
+  for (const tasks::Split* split : {&data.train, &*data.test, &data.sets[0].split}) {
+    flops +=
+        model::path_feature_flops(*split->examples, data.heads, data.layers, Readout::kLastToken);
+  }
+  CHECK(plan.path_feature_flops == flops);
+  CHECK(plan.draw_bytes == 0.0);
+  const TheoryPlan of_file = plan_of(as_features(data));
+  CHECK(of_file.tokens == 0);
+  CHECK(of_file.path_feature_flops == 0.0);
+  CHECK(of_file.feature_bytes == plan.feature_bytes);
+}
+
+TEST_CASE("features are held scaled, and unscaled too while they are made") {
+  tasks::Dataset data = two_outputs();
+  Rng rng(10, StreamPurpose::kTests);
+  data.test = testing::random_split({30'000, 1, 5}, rng, 2);  // takes more than any matrix
+  const double row = 8.0 * 6 * 5;
+  const TheoryPlan plan = plan_of(data);
+  CHECK(plan.feature_bytes == row * (7 + 30'005));
+  CHECK(plan.memory_bytes == row * (7 + 30'005) + row * 30'005);
+  CHECK(plan.least_bytes == plan.feature_bytes + plan.kernels.kernel_bytes +
+                                plan.kernels.state_bytes + plan.kernels.work_bytes);
+  // A file has all of its features, and a list of what is evaluated beside them.
+  const TheoryPlan of_file = plan_of(as_features(data));
+  CHECK(of_file.memory_bytes == 2.0 * row * (7 + 30'005) + row * 30'005);
+}
+
+TEST_CASE("a point holds two states beside its Hessian, or directions where that is too large") {
+  const auto point_of = [](std::vector<int> heads) {
+    Rng rng(11, StreamPurpose::kTests);
+    return plan_of(testing::random_dataset(std::move(heads), {7, 2, 3}, rng));
+  };
+  const TheoryPlan dense = point_of({2, 3});
+  const theory::KernelCost& c = dense.kernels;
+  REQUIRE(c.hessian_bytes > c.work_bytes);
+  CHECK(dense.point_bytes == 2.0 * c.state_bytes + c.hessian_bytes);
+  CHECK(dense.memory_bytes == dense.feature_bytes + c.kernel_bytes + dense.point_bytes);
+  const TheoryPlan large = point_of({110});
+  CHECK(large.unknowns == 110 * 111 / 2 + 1);
+  CHECK(large.point_bytes == 2.0 * large.kernels.state_bytes + large.kernels.product_bytes +
+                                 40.0 * 2.0 * 8.0 * large.unknowns);
+}
+
+TEST_CASE(
+    "draws take a triangle and two matrices each, and three times the weights that are kept") {
+  const tasks::Dataset data = two_outputs();
+  Study study = small_study();
+  study.model.widths = {{3, 20, 9}, {4, 5, 6}};
+  study.sample.chains = 3;
+  study.sample.draws = 11;
+  const auto triangle_and_two = [](double n) { return n * (n + 1) / 2 + 2 * n * n; };
+  const double matrices = triangle_and_two(2) + triangle_and_two(6) + triangle_and_two(12);
+  CHECK(plan_of(data, TheoryVerb::kSamples, study).draw_bytes == 8.0 * 3 * 11 * matrices);
+  study.sample.keep_weights = true;  // which the exact sampler has none of
+  CHECK(plan_of(data, TheoryVerb::kSamples, study).draw_bytes == 8.0 * 3 * 11 * matrices);
+  study.sample.sampler = Sampler::kNuts;
+  Observer observer;
+  const TheoryProblem problem = make_problem(study, data, observer, FeatureDirections::kAll);
+  const posterior::WeightPosterior weights(architecture_of(study, data, study.model.widths.front()),
+                                           0.1, problem.kernels,
+                                           std::make_shared<MatrixXd>(problem.evaluation_features));
+  CHECK(plan_of(data, TheoryVerb::kSamples, study).draw_bytes ==
+        8.0 * 3 * 11 * (matrices + 3.0 * static_cast<double>(weights.dimension())));
+}
+
+TEST_CASE("what does not fit into the memory is told with its sizes, in GiB") {
+  const tasks::Dataset data = two_outputs();
+  const Study study = small_study();
+  TheoryPlan plan = plan_of(data, TheoryVerb::kSamples);
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  plan.least_bytes = 3.0 * kGiB;
+  plan.draw_bytes = 2.0 * kGiB;
+  CHECK(fault(plan, study, 3.0 * kGiB) == "none");
+  CHECK(fault(plan, study, 2.5 * kGiB) ==
+        "11 examples, 5 features and 6 paths need at least 3.0 GiB: must be at most 2.5 GiB, the "
+        "memory of this machine");
+  plan.least_bytes = 1.0 * kGiB;
+  CHECK(fault(plan, study, 2.0 * kGiB) == "none");
+  CHECK(fault(plan, study, 1.5 * kGiB) ==
+        "sample.draws = 1000: 4 chains of so many draws need 2.0 GiB: must fit into 1.5 GiB, the "
+        "memory of this machine. Lower sample.draws or raise sample.thin");
+}
+
+TEST_CASE("a plan of samples takes the kernels that their narrow widths need") {
+  const tasks::Dataset data = two_outputs();
+  Study study = small_study();
+  study.model.temperatures = {0.1};
+  study.solve.kernels = theory::KernelForm::kAuto;
+  study.model.widths = {{12}};  // C p_1, the largest size of a matrix
+  const theory::KernelForm usual = plan_of(data, TheoryVerb::kSolves, study).kernels.form;
+  CHECK(plan_of(data, TheoryVerb::kSamples, study).kernels.form == usual);
+  Rng rng(12, StreamPurpose::kTests);
+  const tasks::Dataset many = testing::random_dataset({2}, {40, 4, 3}, rng);
+  study.model.widths = {{2}};
+  CHECK(plan_of(many, TheoryVerb::kSamples, study).kernels.form ==
+        theory::KernelForm::kFeatureSpace);
+  study.model.widths = {{1}};
+  CHECK(plan_of(many, TheoryVerb::kSolves, study).kernels.form ==
+        theory::KernelForm::kFeatureSpace);
+  CHECK(plan_of(many, TheoryVerb::kSamples, study).kernels.form == theory::KernelForm::kStored);
 }
