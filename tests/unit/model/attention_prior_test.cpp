@@ -63,7 +63,7 @@ TEST_CASE("each entry of W has the name of its layer, head, row and column") {
     }
   }
   CHECK(coordinates.offset(1, 1) == -1);
-  CHECK(fault([&] { coordinates.weights(z, 1, 1); }, ErrorKind::kInternal) ==
+  CHECK(fault([&] { static_cast<void>(coordinates.weights(z, 1, 1)); }, ErrorKind::kInternal) ==
         "a frozen head has no weights");
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("weights of given heads make their logits, and frozen heads are passed
               .norm() < 1e-14);
   }
   given.pop_back();
-  CHECK(fault([&] { coordinates.of_heads(given); }, ErrorKind::kBadData) ==
+  CHECK(fault([&] { static_cast<void>(coordinates.of_heads(given)); }, ErrorKind::kBadData) ==
         "attention of 1 layers is given, not of 2");
 }
 
