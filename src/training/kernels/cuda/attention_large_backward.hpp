@@ -75,15 +75,13 @@ class LargeBackward : private LargeGradient<dims> {
   }
 
   HEADWAY_DEVICE void run_example(int group, int begin, const LargeWorkspace& work) {
-    WarpLanes<typename Base::Keys, kWarps> keys;
     WarpLanes<typename Base::Values, kWarps> values;
     WarpLanes<KeySums, kWarps> sums;
-    block_.warps([&](const Warp& warp) {
+    block_.warps_afresh([&](const Warp& warp) {
       warp.lanes([&](int lane) {
         Base::copy_values(32 * warp.index() + lane, first_key_);
         Base::copy_d_output(32 * warp.index() + lane, begin);
       });
-      Base::load_keys(warp, keys[warp]);
       if (first_seen_ >= chunk_.first) return;  // no chunk before has sums of these keys
       move_keys(warp, sums[warp], [&](float& sum, std::int64_t i) { sum = get(work.keys, i); });
       move_values(warp, values[warp],
@@ -91,25 +89,25 @@ class LargeBackward : private LargeGradient<dims> {
     });
     for (int query = begin; query < chunk_.end; query += kSide) {
       Base::choose_queries(query);
-      block_.threads([&](int thread) {
+      block_.threads_afresh([&](int thread) {
         Base::copy_queries(thread, query);
         wait_for_copies<0>();
       });
-      Base::multiply_scores(keys);
-      block_.threads([&](int thread) { Base::weigh(thread); });
+      Base::multiply_scores();
+      block_.threads_afresh([&](int thread) { Base::weigh(thread); });
       Base::output_gradient();
       Base::template differentiate<true>(values);
-      block_.warps([&](const Warp& warp) { Base::add_outputs(warp); });
-      block_.threads([&](int thread) {
+      block_.warps_afresh([&](const Warp& warp) { Base::add_outputs(warp); });
+      block_.threads_afresh([&](int thread) {
         if (query + kSide < chunk_.end) Base::copy_d_output(thread, query + kSide);
         score_gradient(thread, bias_copy(group));
       });
-      block_.warps([&](const Warp& warp) {
+      block_.warps_afresh([&](const Warp& warp) {
         add_keys(warp, sums[warp]);
         hand_on(warp, work.scores);
       });
     }
-    block_.warps([&](const Warp& warp) { store(warp, work, sums[warp], values[warp]); });
+    block_.warps_afresh([&](const Warp& warp) { store(warp, work, sums[warp], values[warp]); });
   }
 
   // d_s by the formulas of ValueGradient::score_gradient, in terms of s and the factor of b =

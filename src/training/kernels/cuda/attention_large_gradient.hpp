@@ -15,7 +15,8 @@ namespace headway::training::HEADWAY_GPU {
 ///             [queries x dv] [dv x heads] a part of d_b, then [dv x queries] [queries x heads] d_v
 ///   d_b       a warp two queries: for each [keys x dv] [dv x heads]
 /// Between them go through shared memory: scores and d_b in float, weights in bf16, and 2 dv bytes
-/// a pair for d_z, whose place z takes. Keys stay in registers as operands, d_u where it is made.
+/// a pair for d_z, whose place z takes. d_u stays in registers where it is made. Keys are read from
+/// memory as operands: there is no room to keep them, and a multiprocessor's cache does.
 template <int dims>
 class LargeGradient : protected LargePairs<dims> {
  protected:
@@ -37,13 +38,13 @@ class LargeGradient : protected LargePairs<dims> {
                                const GradientArguments<Bf16>& gradients)
       : Base(block, arguments),
         gradients_(gradients),
-        query_(memory.template take<Bf16>("query tile", kSide * query_row_)),
         value_(memory.template take<Bf16>("value tile", kSide * kValueRow)),
         d_output_(memory.template take<Bf16>("d_output tile", kSide * kValueRow)),
         score_(memory.template take<float>("scores", kSide * kScoreQuery)),
         d_weight_(memory.template take<float>("d_weight", kSide * kScoreQuery)),
         weight_(memory.template take<Bf16>("weights", kSide * kWeightKey)),
-        passed_(memory.template take<Bf16>("d_z, then z", kSide * kPassedQuery)) {}
+        passed_(memory.template take<Bf16>("d_z, then z", kSide * kPassedQuery)),
+        query_(memory.template take<Bf16>("query tile", kSide * query_row_)) {}
 
   static constexpr int kScorePair = kHeads + 1;                // floats from key to key
   static constexpr int kScoreQuery = kSide * kScorePair + 4;   // from query to query
@@ -97,9 +98,10 @@ class LargeGradient : protected LargePairs<dims> {
 
   // --- scores and weights ---------------------------------------------------------------------
 
-  HEADWAY_DEVICE void multiply_scores(WarpLanes<Keys, kWarps>& keys) {
-    block_.warps([&](const Warp& warp) {
-      const Lanes<Keys>& mine = keys[warp];
+  HEADWAY_DEVICE void multiply_scores() {
+    block_.warps_afresh([&](const Warp& warp) {
+      Lanes<Keys> mine;
+      load_keys(warp, mine);
       Lanes<Floats4> sum[2];
       HEADWAY_UNROLL
       for (int step = 0; step < kMostSteps; ++step) {
@@ -170,7 +172,7 @@ class LargeGradient : protected LargePairs<dims> {
 
   // passed_ = d_z: a warp's two queries.
   HEADWAY_DEVICE void output_gradient() {
-    block_.warps([&](const Warp& warp) {
+    block_.warps_afresh([&](const Warp& warp) {
       HEADWAY_UNROLL
       for (int i = 0; i < 2; ++i) {
         const int query = 2 * warp.index() + i;
@@ -215,7 +217,7 @@ class LargeGradient : protected LargePairs<dims> {
   // gradient of values: a warp's two keys.
   template <bool with_values>
   HEADWAY_DEVICE void differentiate(WarpLanes<Values, kWarps>& sums) {
-    block_.warps([&](const Warp& warp) {
+    block_.warps_afresh([&](const Warp& warp) {
       Lanes<Words4> by_heads;  // weights of both keys, [queries x heads] as a second operand
       if constexpr (with_values) {
         load_turned(
@@ -230,18 +232,17 @@ class LargeGradient : protected LargePairs<dims> {
     });
   }
 
-  // Operands of a key: weights [queries x heads], and 32 dims of its value [heads x dims], as they
-  // are and turned.
+  // Operands of a key: weights [queries x heads], and 32 dims of its value [heads x dims].
   struct KeyOperands {
     int key;
     Lanes<Words2> weights;
-    Lanes<Words4> rows, turned;
+    Lanes<Words4> turned;
   };
 
   template <bool with_values>
   HEADWAY_DEVICE void differentiate_key(const Warp& warp, int i, const Lanes<Words4>& by_heads,
                                         Lanes<Values>& sums) {
-    KeyOperands of = {2 * warp.index() + i, {}, {}, {}};
+    KeyOperands of = {2 * warp.index() + i, {}, {}};
     Lanes<Words2> turned_weights;
     Lanes<Floats4> d_b;
     warp.lanes([&](int lane) {
@@ -255,9 +256,7 @@ class LargeGradient : protected LargePairs<dims> {
     HEADWAY_UNROLL
     for (int m = 0; m < dims / 16; ++m) {
       if (m % 2 == 0) {
-        const auto place = rows_of_heads(of.key * kValueRow + 16 * m);
-        load_matrices(warp, value_, place, of.rows);
-        load_turned(warp, value_, place, of.turned);
+        load_turned(warp, value_, rows_of_heads(of.key * kValueRow + 16 * m), of.turned);
       }
       Lanes<Words4> d_u;
       multiply_values(warp, of, 16 * m, d_u, d_b);
@@ -308,8 +307,9 @@ class LargeGradient : protected LargePairs<dims> {
     }
     Lanes<Words2> v;
     warp.lanes([&](int lane) {
-      v[lane].word[0] = of.rows[lane].word[half];
-      v[lane].word[1] = of.rows[lane].word[half + 1];
+      const int at = of.key * kValueRow + lane / 4 * kValueHead + dim + 2 * (lane % 4);
+      v[lane].word[0] = get_pair(value_, at);
+      v[lane].word[1] = get_pair(value_, at + 8);
     });
     multiply_bf16(warp, d_b, d_u, v);
   }
@@ -352,13 +352,14 @@ class LargeGradient : protected LargePairs<dims> {
   }
 
   const GradientArguments<Bf16>& gradients_;
-  const Shared<Bf16> query_;      // [query][head][d]
   const Shared<Bf16> value_;      // [key][head][dv]
   const Shared<Bf16> d_output_;   // [query][head][dv]
   const Shared<float> score_;     // [query][key][head], and the pair's factor
   const Shared<float> d_weight_;  // [query][key][head]
   const Shared<Bf16> weight_;     // b, [key][query][head]
   const Shared<Bf16> passed_;     // [query][key][dim]
+  // The last, so that all others lie at places which are known when the text is compiled.
+  const Shared<Bf16> query_;  // [query][head][d]
 };
 
 }  // namespace headway::training::HEADWAY_GPU

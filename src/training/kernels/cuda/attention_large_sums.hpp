@@ -31,27 +31,23 @@ class LargeSumsOverKeys : private LargeGradient<dims> {
     this->example_ = block_.x() / tiles;
     Base::choose_queries(block_.x() % tiles * kSide);
     const int end = Base::end_of_keys();
-    WarpLanes<typename Base::Keys, kWarps> keys;
     WarpLanes<typename Base::Values, kWarps> none;
     fill(block_, sum_, kSide * kHeads, 0.0F);
-    block_.threads([&](int thread) {
+    block_.threads_afresh([&](int thread) {
       Base::copy_queries(thread, this->first_query_);
       Base::copy_d_output(thread, this->first_query_);
       wait_for_copies<0>();
     });
     for (first_key_ = 0; first_key_ < end; first_key_ += kSide) {
-      block_.warps([&](const Warp& warp) {
-        warp.lanes([&](int lane) { Base::copy_values(32 * warp.index() + lane, first_key_); });
-        Base::load_keys(warp, keys[warp]);
-      });
-      Base::multiply_scores(keys);
-      block_.threads([&](int thread) {
+      block_.threads_afresh([&](int thread) { Base::copy_values(thread, first_key_); });
+      Base::multiply_scores();
+      block_.threads_afresh([&](int thread) {
         Base::weigh(thread);
         wait_for_copies<0>();
       });
       Base::output_gradient();
       Base::template differentiate<false>(none);
-      block_.warps([&](const Warp& warp) { Base::add_outputs(warp); });
+      block_.warps_afresh([&](const Warp& warp) { Base::add_outputs(warp); });
       for_each(block_, kSide * kHeads, [&](int i) { add_tile(i / kHeads, i % kHeads); });
     }
     for_each(block_, kSide * kHeads, [&](int i) {

@@ -269,11 +269,11 @@ LargeWork large_gradient(const GpuAttentionLayer& layer, const AttentionPlanSize
   const double dv = as_double(layer.shape.value_dim);
   const double copies = 20.0 * (d + dv) / 16.0;
   return {
-      {copies, 10.0 * d / 16.0 + 40.0, 200.0, 1.9 * dv + 16.0, 12.6 * dv + 40.0, 0.5 * dv + 48.0},
+      {copies, 22.0 * d / 16.0 + 40.0, 200.0, 1.9 * dv + 16.0, 12.6 * dv + 40.0, 0.5 * dv + 48.0},
       256.0,
       as_double(layer.shape.heads) * (d + 4.0 * dv),
       2.0 * d + 13.0 * dv + 260.0,
-      d + dv,
+      2.0 * d + dv,
       0.0,
       &sizes};
 }

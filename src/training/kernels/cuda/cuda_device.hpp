@@ -49,15 +49,16 @@ __device__ __forceinline__ float fused(float x, float y, float sum) { return fma
 
 class Warp {
  public:
-  __device__ __forceinline__ explicit Warp(int index) : index_(index) {}
-  __device__ __forceinline__ int index() const { return index_; }
+  __device__ __forceinline__ explicit Warp(int thread) : thread_(thread) {}
+  __device__ __forceinline__ int index() const { return thread_ / 32; }
+  __device__ __forceinline__ int lane() const { return thread_ % 32; }
   template <typename Work>
   __device__ __forceinline__ void lanes(const Work& work) const {
-    work(static_cast<int>(threadIdx.x) % 32);
+    work(lane());
   }
 
  private:
-  int index_;
+  int thread_;
 };
 
 /// A variable of each lane of a warp.
@@ -122,8 +123,28 @@ class Block {
   }
   template <typename Work>
   __device__ __forceinline__ void warps(const Work& work) const {
-    work(Warp(static_cast<int>(threadIdx.x) / 32));
+    work(Warp(static_cast<int>(threadIdx.x)));
     __syncthreads();
+  }
+
+  /// The same, but the compiler takes the thread's number for a new one: nothing that is computed
+  /// from it stays in a register from phase to phase.
+  template <typename Work>
+  __device__ __forceinline__ void threads_afresh(const Work& work) const {
+    work(new_number());
+    __syncthreads();
+  }
+  template <typename Work>
+  __device__ __forceinline__ void warps_afresh(const Work& work) const {
+    work(Warp(new_number()));
+    __syncthreads();
+  }
+
+ private:
+  static __device__ __forceinline__ int new_number() {
+    unsigned thread;
+    asm volatile("mov.u32 %0, %1;\n" : "=r"(thread) : "r"(threadIdx.x));
+    return static_cast<int>(thread);
   }
 };
 
@@ -196,17 +217,16 @@ __device__ __forceinline__ void multiply_bf16_short(const Warp&, Lanes<Floats4>&
 }
 
 // Four 8 x 8 matrices from shared memory. An instruction must be a literal.
-#define HEADWAY_LOAD_MATRICES(name, instruction)                                           \
-  template <typename Place>                                                                \
-  __device__ __forceinline__ void name(const Warp&, const Bf16* array, const Place& place, \
-                                       Lanes<Words4>& out) {                               \
-    const auto at = static_cast<unsigned>(                                                 \
-        __cvta_generic_to_shared(array + place(static_cast<int>(threadIdx.x) % 32)));      \
-    Words4& x = out[0];                                                                    \
-    asm volatile(instruction " {%0,%1,%2,%3}, [%4];\n"                                     \
-                 : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])      \
-                 : "r"(at)                                                                 \
-                 : "memory");                                                              \
+#define HEADWAY_LOAD_MATRICES(name, instruction)                                                 \
+  template <typename Place>                                                                      \
+  __device__ __forceinline__ void name(const Warp& warp, const Bf16* array, const Place& place,  \
+                                       Lanes<Words4>& out) {                                     \
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(array + place(warp.lane()))); \
+    Words4& x = out[0];                                                                          \
+    asm volatile(instruction " {%0,%1,%2,%3}, [%4];\n"                                           \
+                 : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])            \
+                 : "r"(at)                                                                       \
+                 : "memory");                                                                    \
   }
 
 /// Row r of matrix j is the eight numbers from place(8 j + r) on, a multiple of eight. Word j of

@@ -274,6 +274,15 @@ class Block {
     ++course().phase;
     for (int warp = 0; warp < size_ / 32; ++warp) work(Warp(warp));
   }
+  /// On a GPU nothing that is computed from the thread's number stays in a register then.
+  template <typename Work>
+  void threads_afresh(const Work& work) const {
+    threads(work);
+  }
+  template <typename Work>
+  void warps_afresh(const Work& work) const {
+    warps(work);
+  }
 
  private:
   int size_, x_, y_, x_of_run_;
