@@ -252,7 +252,7 @@ const char* name_of(const training::GpuAttentionPlan& plan) {
       break;
     case training::GpuAttentionKernel::kSmall:
       return "small";
-    case training::GpuAttentionKernel::kLargeForward:
+    case training::GpuAttentionKernel::kLarge:
       return "large";
   }
   return "general";

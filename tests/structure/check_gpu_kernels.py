@@ -15,9 +15,10 @@ MOST_REGISTERS = 128
 MOST_OF = {"SmallBackwardKernel": 255}  # its blocks have at most 128 threads
 # How many kernels of each name a target has: one for each arithmetic, or one in all.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
-# Made for a shape: of large layers for each number of dims; of small ones for each of four paddings, and with a value
+# Made for a shape: of large layers for each number of dims of values, or one; of small ones for each of four paddings, and with a value
 # network or without.
-KERNELS |= {"LargeForwardKernel": 2, "SmallForwardKernel": 24, "SmallBackwardKernel": 24}
+KERNELS |= {"LargeForwardKernel": 2, "LargeSumsKernel": 2, "LargeBackwardKernel": 2, "LargeQueriesKernel": 1}
+KERNELS |= {"SmallForwardKernel": 24, "SmallBackwardKernel": 24}
 KERNELS |= {f"{name}Kernel": 1 for name in (
     "Norm", "NormGradient", "Loss", "ColumnSums", "ProductEnd", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
     "SomeTokensGradient", "Blocks", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update",

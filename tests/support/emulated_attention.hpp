@@ -19,13 +19,15 @@ struct EmulatedSettings {
   int most_groups = 1 << 30;  ///< of examples, in place of the plan's
   bool bias_gradient = true;  ///< where there is a bias
   /// The gradient of queries in floats, in rows that are longer than it by this: as in a step that
-  /// is written by hand. Small kernels only.
+  /// is written by hand. Kernels made for a shape only.
   std::optional<int> row_beyond = {};
   /// Lanes that share a token's pairs, and warps of a block, in place of the plan's. Small kernels.
   struct Lanes {
     int lanes, warps;
   };
   std::optional<Lanes> token_lanes = {};
+  /// Queries of a launch of the backward pass, in place of the plan's. Large kernels.
+  std::optional<int> chunk_queries = {};
   /// Dropout drawn in the kernels, in place of the problem's array: seed, index of the stream,
   /// rate.
   struct Drawn {
@@ -63,6 +65,11 @@ class EmulatedLayer {
     if (!plan) throw std::runtime_error("no tile fits the emulated device");
     plan_ = *plan;
     if (settings.token_lanes) choose_lanes(*settings.token_lanes);
+    if (settings.chunk_queries) {
+      plan_.backward.chunk_queries = *settings.chunk_queries;
+      plan_.over_keys +=
+          p.shape.batch * p.shape.keys * p.shape.heads * (p.shape.query_dim + p.shape.value_dim);
+    }
     const int before = plan_.backward.groups;
     plan_.backward.groups = std::min(before, settings.most_groups);
     plan_.bias_sums = plan_.bias_sums / before * plan_.backward.groups;

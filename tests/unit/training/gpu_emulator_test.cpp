@@ -292,6 +292,46 @@ TEST_CASE("Matrices are turned, and short products multiplied, as PTX lays them 
   }
 }
 
+TEST_CASE("Matrices are loaded as they are, and turned in registers") {
+  std::vector<Bf16> numbers;
+  for (int i = 0; i < 256; ++i) numbers.push_back(to_bf16(static_cast<float>(i)));
+  GlobalMemory memory;
+  const Global<const Bf16> array = memory.input("numbers", numbers);
+  const Warp warp(0);
+  const auto rows = [](int lane) { return 8 * lane; };
+  Lanes<Words4> plain;
+  Lanes<Words4> turned;
+  load_matrices(warp, array, rows, plain);
+  load_turned(warp, array, rows, turned);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      const std::size_t at = 64 * j + 2 * static_cast<std::size_t>(lane);  // row g, number 2 t
+      CHECK(plain[lane].word[j] ==
+            (numbers[at].bits | static_cast<std::uint32_t>(numbers[at + 1].bits) << 16U));
+    }
+  }
+  turn(warp, plain);
+  for (int lane = 0; lane < 32; ++lane) CHECK(plain[lane].word == turned[lane].word);
+}
+
+TEST_CASE("The emulator notices pairs written off their grid, and grids beyond a device") {
+  Faulty f;
+  std::vector<Bf16> halves(8);
+  const Global<Bf16> pairs = f.memory.output("halves", halves);
+  const auto write = [&](int at) {
+    return f.message_of([&](Block& block, SharedMemory&) {
+      for_each(block, 1, [&](int) { put_pair(pairs, at, bf16_pair(1.0F, 2.0F)); });
+    });
+  };
+  CHECK(write(2) == "");
+  CHECK(to_float(halves[2]) == 1.0F);
+  CHECK(to_float(halves[3]) == 2.0F);
+  CHECK_THAT(write(3), ContainsSubstring("halves[3], of 8 elements: thread 0 of block 0 writes a"));
+  const auto nothing = [](Block&, SharedMemory&) {};
+  CHECK_THROWS_WITH(launch({1, 65536, 32, 0}, nothing), ContainsSubstring("1 x 65536 x 1 blocks"));
+  CHECK_THROWS_WITH(launch({1, 1, 32, 0, 65536}, nothing), ContainsSubstring("1 x 1 x 65536"));
+}
+
 TEST_CASE("The emulator notices wide reads off their grid") {
   Faulty f;
   std::vector<Bf16> halves(8, to_bf16(1.5F));

@@ -100,7 +100,7 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
       return;
     }
     if constexpr (kind == Arithmetic::kBf16) {
-      if (plan.kernel == GpuAttentionKernel::kLargeForward) {
+      if (plan.kernel == GpuAttentionKernel::kLarge) {
         return gpu_kernels::large_forward(device, plan, x);
       }
     }
@@ -117,13 +117,19 @@ void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPl
     auto y = bind<T>(passed.outputs, passed.d_output, gradients);
     const gpu_kernels::SummedGradients<T> sums = {static_cast<T*>(gradients.query), gradients.bias,
                                                   gradients.mixing};
-    if (plan.kernel == GpuAttentionKernel::kSmall) {
-      y.query = sums.query;
-      gpu_kernels::small_backward<kind>(device, plan, x, y);
-      gpu_kernels::launch_sums(device, plan, y, sums);
-    } else {
-      gpu_kernels::launch_general_backward<kind>(device, plan, x, y, sums);
+    if (plan.kernel == GpuAttentionKernel::kGeneral) {
+      return gpu_kernels::launch_general_backward<kind>(device, plan, x, y, sums);
     }
+    y.query = sums.query;
+    if (plan.kernel == GpuAttentionKernel::kSmall) {
+      gpu_kernels::small_backward<kind>(device, plan, x, y);
+    }
+    if constexpr (kind == Arithmetic::kBf16) {
+      if (plan.kernel == GpuAttentionKernel::kLarge) {
+        gpu_kernels::large_backward(device, plan, x, y);
+      }
+    }
+    gpu_kernels::launch_sums(device, plan, y, sums);
   });
 }
 

@@ -44,11 +44,12 @@ struct GradientArguments {
   Global<const T> output;           ///< softmax of a plain network only
   Global<const float> log_sum_exp;  ///< softmax only
   Global<const T> d_output;
-  Global<float> over_keys;              ///< [B, H, Sq]: sum_k b d_b; softmax only
+  /// [B, H, Sq]: sum_k b d_b; softmax only. Behind it the workspace of large kernels.
+  Global<float> over_keys;
   Global<const float> known_over_keys;  ///< the same, once it is known
   Global<float> query_sums;             ///< [key slices, B, Sq, H, d]
   TokenSteps query_sum_steps;
-  Global<T> query;  ///< in place of query_sums, or null; small kernels only
+  Global<T> query;  ///< in place of query_sums, or null; kernels made for a shape
   Global<T> key, value;
   Global<float> bias_sums;    ///< [groups, H, Sq, Sk], or null
   Global<float> mixing_sums;  ///< [groups, key slices, H, dv, dv]

@@ -1,23 +1,10 @@
 #pragma once
 
-#include "training/kernels/cuda/attention_arguments.hpp"
-#include "training/kernels/cuda/tile_product.hpp"
+#include "training/kernels/cuda/attention_large_tile.hpp"
 
 namespace headway::training::HEADWAY_GPU {
 
-/// Sizes of a block of the kernel for large layers: 16 queries by 16 keys at a time, of eight
-/// heads.
-struct LargeTile {
-  static constexpr int kSide = 16;
-  static constexpr int kHeads = 8;
-  static constexpr int kWarps = 8;
-  static constexpr int kMostSteps = 4;           // of 16 dims of queries and keys
-  static constexpr int kRowPadding = 8;          // numbers; rows then begin in different banks
-  static constexpr int kScoreStep = kHeads + 1;  // from pair to pair
-  static constexpr int kKeyPairs = 8;            // words for the pairs of a tile's keys
-};
-
-/// The forward pass of HYLA in bf16 on tensor cores, for large layers (block x: example, block y:
+/// The forward pass of HYLA in bf16 on tensor cores, for large layers (block x: example and
 /// tile of queries; u and o as in eq. 6). Each key tile takes four steps with a barrier after each:
 ///   scores    a warp a head: [queries x d] [d x keys]
 ///   weights   a thread a pair
@@ -28,15 +15,28 @@ struct LargeTile {
 /// third, while the rest goes on. Queries stay in registers as operands. Softmax sweeps over the
 /// keys once before, for the log of its sum.
 template <int dims>
-class LargeForward : private LargeTile {
+class LargeForward : private LargePairs<dims> {
+  using Base = LargePairs<dims>;
+  using Base::block_;
+  using Base::example_;
+  using Base::first_key_;
+  using Base::first_query_;
+  using Base::kHeads;
+  using Base::kMostSteps;
+  using Base::kSide;
+  using Base::kValueHead;
+  using Base::kValueRow;
+  using Base::kWarps;
+  using Base::queries_;
+  using Base::query_row_;
+  using Base::x_;
+
  public:
   template <typename Memory>
   HEADWAY_DEVICE LargeForward(Block& block, Memory& memory,
                               const AttentionArguments<Bf16>& arguments)
-      : block_(block),
-        x_(arguments),
-        key_row_(kHeads * arguments.query_dim + kRowPadding),
-        key_(memory.template take<Bf16>("key tile", kSide * key_row_)),
+      : Base(block, arguments),
+        key_(memory.template take<Bf16>("key tile", kSide * query_row_)),
         value_(memory.template take<Bf16>("value tile", kSide * kValueRow)),
         score_(memory.template take<float>("scores", kSide * kSide * kScoreStep)),
         by_heads_(memory.template take<Bf16>("weights by heads", kSide * kSide * kHeads)),
@@ -46,19 +46,14 @@ class LargeForward : private LargeTile {
         log_sum_(memory.template take<float>("log sum", kSide * kHeads)) {}
 
   HEADWAY_DEVICE void run() {
-    example_ = block_.x();
-    first_query_ = block_.y() * kSide;
-    const int left = x_.queries - first_query_;
-    queries_ = left < kSide ? left : kSide;
-    end_ = x_.keys;
-    if (x_.options.causal) {
-      const int seen = first_query_ + queries_ + x_.keys - x_.queries;
-      if (seen < end_) end_ = seen;
-    }
+    const int tiles = ceiling(x_.queries, kSide);
+    example_ = block_.x() / tiles;
+    Base::choose_queries(block_.x() % tiles * kSide);
+    end_ = Base::end_of_keys();
     WarpLanes<Queries, kWarps> queries;
     WarpLanes<Output, kWarps> outputs;
     block_.warps([&](const Warp& warp) { load_queries(warp, queries[warp]); });
-    if (softmax()) find_log_sums(queries);
+    if (Base::softmax()) find_log_sums(queries);
     block_.threads([&](int thread) {
       copy_keys(thread, 0);
       copy_values(thread, 0);
@@ -85,7 +80,8 @@ class LargeForward : private LargeTile {
   }
 
  private:
-  static constexpr int kValueRow = kHeads * dims + kRowPadding;
+  static constexpr int kScoreStep = kHeads + 1;            // from pair to pair
+  static constexpr int kKeyPairs = 8;                      // words for the pairs of a tile's keys
   static constexpr int kMadeQuery = dims * kKeyPairs + 1;  // words from query to query
   static constexpr int kTiles = dims / 16;                 // of o, 16 dims each
   struct Queries {
@@ -95,17 +91,12 @@ class LargeForward : private LargeTile {
     Floats4 sum[2][kTiles];  // of two queries: dims by heads
   };
 
-  HEADWAY_DEVICE bool softmax() const {
-    return x_.options.normalisation == Normalisation::kSoftmax;
-  }
   static HEADWAY_DEVICE int at_pair(int query, int key) { return key * kSide + query; }
 
-  // --- what comes from memory
-  // ---------------------------------------------------------------------
+  // --- what comes from memory -----------------------------------------------------------------
 
-  // Of the warp's head, over sqrt(d), as operands; the last one again beyond the last.
+  // Of the warp's head, as operands; the last one again beyond the last.
   HEADWAY_DEVICE void load_queries(const Warp& warp, Lanes<Queries>& queries) const {
-    const float scale = 1.0F / sqrtf(static_cast<float>(x_.query_dim));
     warp.lanes([&](int lane) {
       HEADWAY_UNROLL
       for (int i = 0; i < 4 * kMostSteps; ++i) {
@@ -115,29 +106,18 @@ class LargeForward : private LargeTile {
         const int query = first_query_ + (row < queries_ ? row : queries_ - 1);
         const std::int64_t from = example_ * x_.query_steps.example + query * x_.query_steps.token +
                                   warp.index() * x_.query_dim + dim;
-        queries[lane].word[i / 4].word[i % 4] =
-            bf16_pair(scale * get(x_.query, from), scale * get(x_.query, from + 1));
+        queries[lane].word[i / 4].word[i % 4] = get_pair(x_.query, from);
       }
     });
   }
-  // The rows of a tile of keys as a group of copies; the last one again beyond the last key.
-  HEADWAY_DEVICE void copy_rows(int thread, Global<const Bf16> from, const TokenSteps& steps,
-                                int first, int length, Shared<Bf16> to) const {
-    const int eights = length / 8;
-    for (int i = thread; first < end_ && i < kSide * eights; i += block_.size()) {
-      const int row = i / eights;
-      const int column = i % eights * 8;
-      const int key = first + row < x_.keys ? first + row : x_.keys - 1;
-      copy8(to, row * (length + kRowPadding) + column, from,
-            example_ * steps.example + key * steps.token + column);
-    }
+  // A tile of keys, or values, as a group of copies.
+  HEADWAY_DEVICE void copy_keys(int thread, int first) const {
+    if (first < end_) Base::copy_keys(thread, first, key_);
     commit_copies();
   }
-  HEADWAY_DEVICE void copy_keys(int thread, int first) const {
-    copy_rows(thread, x_.key, x_.key_steps, first, kHeads * x_.query_dim, key_);
-  }
   HEADWAY_DEVICE void copy_values(int thread, int first) const {
-    copy_rows(thread, x_.value, x_.value_steps, first, kHeads * dims, value_);
+    if (first < end_) Base::copy_values(thread, first, value_);
+    commit_copies();
   }
 
   // --- scores and weights ---------------------------------------------------------------------
@@ -155,40 +135,30 @@ class LargeForward : private LargeTile {
         for (int n = 0; n < 2; ++n) {
           Lanes<Words2> b;
           warp.lanes([&](int lane) {
-            const int at = (8 * n + lane / 4) * key_row_ + warp.index() * x_.query_dim + 16 * step +
-                           2 * (lane % 4);
+            const int at = (8 * n + lane / 4) * query_row_ + warp.index() * x_.query_dim +
+                           16 * step + 2 * (lane % 4);
             b[lane].word[0] = get_pair(key_, at);
             b[lane].word[1] = get_pair(key_, at + 8);
           });
           multiply_bf16(warp, sum[n], a, b);
         }
       }
+      const float scale = Base::scale();
       warp.lanes([&](int lane) {
         HEADWAY_UNROLL
         for (int i = 0; i < 8; ++i) {
           const int query = lane / 4 + 8 * (i / 2 % 2);
           const int key = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
           put(score_, at_pair(query, key) * kScoreStep + warp.index(),
-              sum[i / 4][lane].value[i % 4]);
+              scale * sum[i / 4][lane].value[i % 4]);
         }
       });
     });
   }
 
-  HEADWAY_DEVICE bool visible(int query, int key) const {
-    if (query >= queries_ || first_key_ + key >= end_) return false;
-    const int k = first_key_ + key;
-    if (x_.options.causal && k > first_query_ + query + x_.keys - x_.queries) return false;
-    if (x_.key_mask == nullptr) return true;
-    return get_bits(x_.key_mask, static_cast<std::int64_t>(example_) * x_.keys + k) != 0;
-  }
   // s of a visible pair (eq. 1).
   HEADWAY_DEVICE float score(int head, int query, int key) const {
-    const float s = get(score_, at_pair(query, key) * kScoreStep + head);
-    if (x_.bias == nullptr) return s;
-    return s + get(x_.bias,
-                   (static_cast<std::int64_t>(head) * x_.queries + first_query_ + query) * x_.keys +
-                       first_key_ + key);
+    return get(score_, at_pair(query, key) * kScoreStep + head) + Base::bias(head, query, key);
   }
 
   // The weights of a pair after dropout (eqs. 2 to 4).
@@ -196,18 +166,16 @@ class LargeForward : private LargeTile {
     const int query = pair % kSide;
     const int key = pair / kSide;
     float a[kHeads] = {};
-    if (visible(query, key)) {
+    if (Base::visible(query, key)) {
       float squares = 0.0F;
       HEADWAY_UNROLL
       for (int h = 0; h < kHeads; ++h) {
         a[h] = score(h, query, key);
         squares += a[h] * a[h];
-        if (softmax()) a[h] = expf(a[h] - get(log_sum_, h * kSide + query));
+        if (Base::softmax()) a[h] = expf(a[h] - get(log_sum_, h * kSide + query));
       }
-      float factor = dropout_of(x_.dropout, first_query_ + query, first_key_ + key, x_.keys);
-      if (x_.options.normalisation == Normalisation::kRmsHead) {
-        factor *= 1.0F / sqrtf(squares / kHeads + static_cast<float>(kRmsHeadEpsilon));
-      }
+      float factor = Base::dropout(query, key);
+      if (Base::rms_head()) factor *= Base::inverse_norm(squares);
       HEADWAY_UNROLL
       for (int h = 0; h < kHeads; ++h) a[h] *= factor;
     }
@@ -244,10 +212,7 @@ class LargeForward : private LargeTile {
       const float log_sum = sum == 0.0F ? INFINITY : get(largest_, i) + logf(sum);
       put(log_sum_, i, log_sum);
       if (i % kSide >= queries_) return;
-      put(x_.log_sum_exp,
-          (static_cast<std::int64_t>(example_) * kHeads + i / kSide) * x_.queries + first_query_ +
-              i % kSide,
-          log_sum);
+      put(x_.log_sum_exp, Base::query_at(i / kSide, i % kSide), log_sum);
     });
   }
   HEADWAY_DEVICE void add_to_sum(int head, int query) {
@@ -255,7 +220,7 @@ class LargeForward : private LargeTile {
     float largest = get(largest_, at);
     float sum = get(log_sum_, at);
     for (int key = 0; key < kSide; ++key) {
-      if (!visible(query, key)) continue;
+      if (!Base::visible(query, key)) continue;
       const float s = score(head, query, key);
       if (s > largest) {
         sum *= expf(largest - s);
@@ -288,7 +253,7 @@ class LargeForward : private LargeTile {
           load_turned(
               warp, value_,
               [&](int lane) {
-                return (key + i) * kValueRow + lane % 8 * dims + dim + 8 * (lane / 8);
+                return (key + i) * kValueRow + lane % 8 * kValueHead + dim + 8 * (lane / 8);
               },
               rows[i]);
         }
@@ -366,9 +331,6 @@ class LargeForward : private LargeTile {
     });
   }
 
-  Block& block_;
-  const AttentionArguments<Bf16>& x_;
-  const int key_row_;                 // numbers from key to key
   const Shared<Bf16> key_;            // [key][head][d]
   const Shared<Bf16> value_;          // [key][head][dv]
   const Shared<float> score_;         // [key][query][head]
@@ -377,9 +339,7 @@ class LargeForward : private LargeTile {
   const Shared<std::uint32_t> made_;  // phi(u), [query][dim][pair of keys]
   const Shared<float> largest_;       // [head][query]: of the scores so far
   const Shared<float> log_sum_;       // [head][query]
-  int example_ = 0;
-  int first_query_ = 0, queries_ = 0;
-  int first_key_ = 0, end_ = 0;  // of the tile; keys before the end of those that are seen
+  int end_ = 0;                       // of the keys that are seen
 };
 
 }  // namespace headway::training::HEADWAY_GPU

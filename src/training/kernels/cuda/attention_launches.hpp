@@ -129,23 +129,30 @@ void launch_forward(Device& device, const GpuAttentionPlan& plan, const Attentio
     return;
   }
   if constexpr (kind == Arithmetic::kBf16) {
-    if (plan.kernel == GpuAttentionKernel::kLargeForward) {
+    if (plan.kernel == GpuAttentionKernel::kLarge) {
       return launch_large_forward(device, plan, x);
     }
   }
   launch_general_forward<kind>(device, plan, x);
 }
 
+/// The backward pass by the kernels that the plan names.
 template <Arithmetic kind, typename T, typename Device>
 void launch_backward(Device& device, const GpuAttentionPlan& plan, const AttentionArguments<T>& x,
                      GradientArguments<T> gradients, const SummedGradients<T>& out) {
-  if (plan.kernel == GpuAttentionKernel::kSmall) {
-    gradients.query = out.query;
-    launch_small_backward<kind>(device, plan, x, gradients);
-    launch_sums(device, plan, gradients, out);
-  } else {
-    launch_general_backward<kind>(device, plan, x, gradients, out);
+  if (plan.kernel == GpuAttentionKernel::kGeneral) {
+    return launch_general_backward<kind>(device, plan, x, gradients, out);
   }
+  gradients.query = out.query;
+  if (plan.kernel == GpuAttentionKernel::kSmall) {
+    launch_small_backward<kind>(device, plan, x, gradients);
+  }
+  if constexpr (kind == Arithmetic::kBf16) {
+    if (plan.kernel == GpuAttentionKernel::kLarge) {
+      launch_large_backward(device, plan, x, gradients);
+    }
+  }
+  launch_sums(device, plan, gradients, out);
 }
 
 }  // namespace headway::training::HEADWAY_GPU

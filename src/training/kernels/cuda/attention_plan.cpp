@@ -6,9 +6,10 @@
 
 #include "training/kernels/cuda/attention_backward.hpp"
 #include "training/kernels/cuda/attention_forward.hpp"
-#include "training/kernels/cuda/attention_large_launches.hpp"
+#include "training/kernels/cuda/attention_large_plan.hpp"
 #include "training/kernels/cuda/attention_small_launches.hpp"
 #include "training/kernels/cuda/attention_time.hpp"
+#include "training/kernels/cuda/counted_memory.hpp"
 
 namespace headway::training {
 namespace {
@@ -17,20 +18,6 @@ constexpr int kThreads = 256;
 constexpr Index kMostSlices = 16;
 constexpr Index kMostPartialFloats = Index{1} << 26;  // 256 MiB
 constexpr Index kLargestExample = Index{1} << 31;
-
-// Counts what a kernel takes of shared memory, by the kernel's own text.
-class CountedMemory {
- public:
-  template <typename T>
-  emulated_kernels::Shared<T> take(const char*, int count) {
-    bytes_ += (static_cast<Index>(count) * static_cast<Index>(sizeof(T)) + 15) / 16 * 16;
-    return {};
-  }
-  [[nodiscard]] Index bytes() const { return bytes_; }
-
- private:
-  Index bytes_ = 0;
-};
 
 enum class Kernel { kForward, kSums, kBackward };
 
@@ -279,37 +266,6 @@ std::optional<GpuAttentionPlan> plan_small(const Layer& layer) {
   return plan;
 }
 
-// --- large layers -----------------------------------------------------------------------------
-
-// The forward pass of the kernel for large layers, where it takes the layer and fits the device.
-std::optional<AttentionPlanSizes> large_sizes(const Layer& layer) {
-  using emulated_kernels::LargeTile;
-  const AttentionShape& n = layer.shape;
-  const bool takes = layer.arithmetic == GpuArithmetic::kBf16 && n.heads == LargeTile::kHeads &&
-                     layer.options.value_network == ValueNetwork::kHyla && n.query_dim % 16 == 0 &&
-                     n.query_dim <= 16 * LargeTile::kMostSteps &&
-                     (n.value_dim == 32 || n.value_dim == 64);
-  if (!takes) return std::nullopt;
-  AttentionPlanSizes sizes;
-  sizes.threads = 32 * LargeTile::kWarps;
-  sizes.heads = LargeTile::kHeads;
-  sizes.tile_queries = LargeTile::kSide;
-  sizes.tile_keys = LargeTile::kSide;
-  sizes.tile_dims = static_cast<int>(n.value_dim);
-  emulated_kernels::AttentionArguments<Bf16> x = {};
-  x.query_dim = static_cast<int>(n.query_dim);
-  emulated_kernels::Block block(sizes.threads, 0, 0);
-  CountedMemory memory;
-  if (n.value_dim == 64) {
-    static_cast<void>(emulated_kernels::LargeForward<64>(block, memory, x));
-  } else {
-    static_cast<void>(emulated_kernels::LargeForward<32>(block, memory, x));
-  }
-  if (memory.bytes() > layer.device.block_shared_bytes) return std::nullopt;
-  sizes.shared_bytes = static_cast<int>(memory.bytes());
-  return sizes;
-}
-
 }  // namespace
 
 std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
@@ -322,6 +278,13 @@ std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
   if (device.kernels_by_shape && is_small(layer)) {
     if (const auto small = plan_small(layer)) return small;
   }
+  if (device.kernels_by_shape && arithmetic == GpuArithmetic::kBf16) {
+    const Index groups = groups_of(layer);
+    if (auto large = plan_large_attention(shape, options, groups, device)) {
+      if (bias_gradient) large->bias_sums = groups * shape.heads * shape.queries * shape.keys;
+      return large;
+    }
+  }
   const bool softmax = normalises_over_keys(options.normalisation);
   const auto forward = best_sizes(layer, Kernel::kForward);
   const auto sums = softmax ? best_sizes(layer, Kernel::kSums) : AttentionPlanSizes{};
@@ -331,12 +294,6 @@ std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
   plan.forward = *forward;
   plan.sums = *sums;
   plan.backward = *backward;
-  if (device.kernels_by_shape) {
-    if (const auto large = large_sizes(layer)) {
-      plan.kernel = GpuAttentionKernel::kLargeForward;
-      plan.forward = *large;
-    }
-  }
   const Index slices = plan.backward.key_slices;
   plan.query_sums = slices * shape.batch * shape.queries * shape.heads * shape.query_dim;
   if (bias_gradient) {

@@ -37,19 +37,20 @@ struct AttentionPlanSizes {
   int heads = 0;    ///< of a block: all, but for a plain network without RMSHead one
   int tile_queries = 0;
   int tile_keys = 0;
-  int tile_dims = 0;    ///< of what a value network computes, at a time
-  int groups = 0;       ///< runs of examples, each of one block (backward)
-  int key_slices = 0;   ///< runs of keys, each of one block (backward)
-  int slice_keys = 0;   ///< keys of a slice
-  int token_lanes = 0;  ///< lanes among which a token's pairs are dealt (small kernels)
+  int tile_dims = 0;      ///< of what a value network computes, at a time
+  int groups = 0;         ///< runs of examples, each of one block (backward)
+  int key_slices = 0;     ///< runs of keys, each of one block (backward)
+  int slice_keys = 0;     ///< keys of a slice
+  int token_lanes = 0;    ///< lanes among which a token's pairs are dealt (small kernels)
+  int chunk_queries = 0;  ///< queries of a launch of the backward pass (large kernels)
   int shared_bytes = 0;
 };
 
 /// Text of the kernels: attention_forward.hpp, attention_backward.hpp and so on.
 enum class GpuAttentionKernel {
   kGeneral,
-  kSmall,         ///< both passes by attention_small_*.hpp
-  kLargeForward,  ///< the forward pass by attention_large_forward.hpp; arrays begin at 16 bytes
+  kSmall,  ///< attention_small_*.hpp
+  kLarge,  ///< attention_large_*.hpp; arrays begin at 16 bytes
 };
 
 struct GpuAttentionPlan {
@@ -58,16 +59,19 @@ struct GpuAttentionPlan {
   AttentionPlanSizes sums;  ///< of the sums over keys: softmax only
   AttentionPlanSizes backward;
   // Floats of workspace of the backward pass.
-  Index query_sums = 0;   ///< [key slices, B, Sq, H, d]; 0 of small kernels, which need no copies
+  Index query_sums = 0;   ///< [key slices, B, Sq, H, d]; 0 of kernels made for a shape
   Index bias_sums = 0;    ///< [groups, H, Sq, Sk]; 0 where no gradient of a bias is wanted
   Index mixing_sums = 0;  ///< [groups * key slices, H, dv, dv]; 0 but for hyla_deep
-  Index over_keys = 0;    ///< [B, H, Sq]; softmax only
+  /// [B, H, Sq], softmax only; behind it what kernels for large layers hand on from launch to
+  /// launch
+  Index over_keys = 0;
 };
 
 /// Nothing if the smallest tiles do not fit the device, or an array of one example passes 2^31
 /// numbers. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys, with at most 16
 /// key slices. Copies of the gradients of bias and M_h come on top: at most 256 MiB, or one copy if
-/// that is larger.
+/// that is larger. So do the gradients of scores of large kernels: at most 256 MiB, or those of 256
+/// queries an example if that is larger.
 std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
                                                    const AttentionOptions& options,
                                                    GpuArithmetic arithmetic, bool bias_gradient,

@@ -10,6 +10,11 @@ void large_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
   launch_large_forward(device, plan, x);
 }
 
+void large_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                    const AttentionArguments<Bf16>& x, const GradientArguments<Bf16>& gradients) {
+  launch_large_backward(device, plan, x, gradients);
+}
+
 template <Arithmetic kind, typename T>
 void small_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
                    const AttentionArguments<T>& x) {

@@ -20,4 +20,8 @@ void small_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
 void large_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
                    const AttentionArguments<Bf16>& x);
 
+/// The gradient of the bias is left in its copies.
+void large_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                    const AttentionArguments<Bf16>& x, const GradientArguments<Bf16>& gradients);
+
 }  // namespace headway::training::gpu_kernels

@@ -231,52 +231,128 @@ GpuAttentionTime general_time(const GpuAttentionLayer& layer, const GpuAttention
   return t;
 }
 
-// The forward pass of the kernel for large layers: four steps a tile, each with a barrier.
-GpuAttentionTime large_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
-                            const GpuDevice& device) {
+// --- large layers -------------------------------------------------------------------------------
+
+constexpr double kCachedBytes = 5.5e12;  // of the second cache, in a second
+
+// What the launches of one kernel for large layers do with a pair or a tile of pairs.
+struct LargeWork {
+  std::vector<double> instructions;  // of a warp in a tile: a number for each step with its barrier
+  double tile_pairs;
+  double multiply_adds, shared_bytes, cached_bytes, memory_bytes;  // of a pair
+  const AttentionPlanSizes* sizes;
+};
+
+// The forward pass. Of a pair: phi(u), weights and scores, written and read, operands, and keys and
+// values on their way.
+LargeWork large_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan) {
+  const double d = as_double(layer.shape.query_dim);
+  const double dv = as_double(layer.shape.value_dim);
+  const double heads = as_double(layer.shape.heads);
+  const bool softmax = normalises_over_keys(layer.options.normalisation);
+  LargeWork w = {{14.0 * d / 16.0 + 40.0, 150.0, 7.0 * dv, 1.7 * dv},
+                 256.0,
+                 heads * ((softmax ? 2.0 : 1.0) * d + 2.0 * dv),
+                 4.0 * dv + heads * 16.0 + 2.0 * (d + dv),
+                 d + dv,
+                 0.0,
+                 &plan.forward};
+  if (softmax) w.instructions.push_back(14.0 * d / 16.0 + 240.0);
+  return w;
+}
+
+// The tiles of LargeGradient up to d_b, and with them those of LargeSumsOverKeys. Of a pair: d_z
+// and z, each written and read; scores, weights and d_b; operands of six products; queries and
+// d_output on their way.
+LargeWork large_gradient(const GpuAttentionLayer& layer, const AttentionPlanSizes& sizes) {
+  const double d = as_double(layer.shape.query_dim);
+  const double dv = as_double(layer.shape.value_dim);
+  const double copies = 20.0 * (d + dv) / 16.0;
+  return {
+      {copies, 22.0 * d / 16.0 + 40.0, 200.0, 1.9 * dv + 16.0, 12.6 * dv + 40.0, 0.5 * dv + 48.0},
+      256.0,
+      as_double(layer.shape.heads) * (d + 4.0 * dv),
+      2.0 * d + 13.0 * dv + 260.0,
+      2.0 * d + dv,
+      0.0,
+      &sizes};
+}
+
+// LargeBackward: also gradients of scores, left in memory, and of keys and values.
+LargeWork large_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan) {
+  LargeWork w = large_gradient(layer, plan.backward);
+  const double d = as_double(layer.shape.query_dim);
+  const double heads = as_double(layer.shape.heads);
+  w.instructions.push_back(160.0);
+  w.instructions.push_back(8.0 * d / 16.0 + 40.0);
+  w.multiply_adds += heads * (d + as_double(layer.shape.value_dim));
+  w.shared_bytes += d + 14.5 * heads;
+  w.memory_bytes = 2.0 * heads + (plan.bias_sums > 0 ? 4.0 * heads : 0.0);
+  return w;
+}
+
+// LargeQueryGradient: keys on their way and as operands, and gradients of scores from memory.
+LargeWork large_queries(const GpuAttentionLayer& layer, const AttentionPlanSizes& sizes) {
+  const double d = as_double(layer.shape.query_dim);
+  const double heads = as_double(layer.shape.heads);
+  return {{28.0 + 20.0 * d / 16.0 + 12.0 * d / 16.0},
+          512.0,
+          heads * d,
+          d,
+          0.5 * d + 2.0 * heads,
+          2.0 * heads,
+          &sizes};
+}
+
+// Adds the launches of a kernel to a pass.
+void add_large(const GpuAttentionLayer& layer, const LargeWork& w, const GpuDevice& device,
+               GpuAttentionTime* t) {
   const AttentionShape& n = layer.shape;
-  const AttentionPlanSizes& sizes = plan.forward;
-  const double side = sizes.tile_queries;
-  const double blocks =
-      as_double(n.batch) * ceiling(static_cast<int>(n.queries), sizes.tile_queries);
+  const double side = 16.0;
   const double seen =
       as_double(n.visible_pairs(layer.options.causal)) / as_double(n.queries * n.keys);
-  const double keys = as_double(n.keys);
-  const double key_tiles = keys / side * std::min(1.0, seen + 0.5 * side / keys);  // of a block
-  const double heads = as_double(n.heads);
-  const double dv = as_double(n.value_dim);
-  const double dims = as_double(n.query_dim) + dv;
-  const double steps = as_double(n.query_dim) / 16.0;
-  const bool softmax = normalises_over_keys(layer.options.normalisation);
-  const double pairs = blocks * side * side * key_tiles;
-
-  GpuAttentionTime t;
-  t.launches = 1;
-  t.flops = 2.0 * pairs * heads * ((softmax ? 2.0 : 1.0) * as_double(n.query_dim) + 2.0 * dv);
-  // Of a pair: phi(u), weights and scores, written and read; of a tile: keys and values.
-  t.shared_bytes =
-      pairs * (4.0 * dv + heads * 16.0) + blocks * key_tiles * side * heads * dims * 4.0;
-  t.global_bytes = 2.0 * heads * blocks * side * dims * (1.0 + key_tiles);
-  const int beside = blocks_at_once(sizes, 128, device);
-  const double warps = sizes.threads / 32.0;
-  t.warps = beside * warps;
-  // A warp's instructions, read off the code: scores, weights, u with phi and what is written, o.
-  const double instructions[] = {14.0 * steps + 40.0, 150.0, 7.0 * dv, 1.7 * dv};
+  const double keys = side * std::ceil(as_double(n.keys) / side);
+  const double queries = side * std::ceil(as_double(n.queries) / side);
+  const double pairs =
+      as_double(n.batch) * queries * keys * std::min(1.0, seen + 0.5 * side / keys);
+  const int beside = blocks_at_once(*w.sizes, 128, device);
+  const double warps = w.sizes->threads / 32.0;
+  // Few blocks leave multiprocessors idle, or with one block each.
+  const double blocks = as_double(n.batch) * std::min(queries, keys) / side;
+  const double at_once = std::min(static_cast<double>(beside) * device.multiprocessors, blocks);
+  const double resident = std::max(1.0, at_once / device.multiprocessors);
   constexpr double kLatency = 300.0;  // cycles of a step of a block by itself
-  double cycles = 0.0;
-  for (const double one : instructions) {
-    cycles += std::max(kLatency, one * warps * beside / kInstructions);
+  double cycles = 0.0;                // of a tile, while others run beside it
+  for (const double one : w.instructions) {
+    cycles += std::max(kLatency, one * warps * resident / kInstructions);
   }
-  if (softmax) {
-    cycles += std::max(2.0 * kLatency, (14.0 * steps + 240.0) * warps * beside / kInstructions);
-  }
-  const double waves =
-      std::max(1.0, blocks / (static_cast<double>(device.multiprocessors) * beside));
-  constexpr double kCached = 4.0;  // blocks of an example read the same keys
   const double seconds =
-      std::max({waves * key_tiles * cycles / kHertz, t.global_bytes / kCached / kMemoryBytes,
-                t.shared_bytes / (device.multiprocessors * kSharedBytes) / kHertz});
-  t.ms = 1e3 * (seconds + kLaunchSeconds);
+      std::max({pairs / w.tile_pairs * cycles / at_once / kHertz,
+                pairs * w.shared_bytes / (device.multiprocessors * kSharedBytes) / kHertz,
+                pairs * w.cached_bytes / kCachedBytes, pairs * w.memory_bytes / kMemoryBytes});
+  t->launches += 1;
+  t->flops += 2.0 * pairs * w.multiply_adds;
+  t->shared_bytes += pairs * w.shared_bytes;
+  t->global_bytes += pairs * (w.cached_bytes + w.memory_bytes);
+  t->warps = std::max(t->warps, beside * warps);
+  t->ms += 1e3 * (seconds + kLaunchSeconds);
+}
+
+GpuAttentionTime large_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                            GpuAttentionPass pass, const GpuDevice& device) {
+  GpuAttentionTime t;
+  if (pass == GpuAttentionPass::kForward) {
+    add_large(layer, large_forward(layer, plan), device, &t);
+    return t;
+  }
+  if (normalises_over_keys(layer.options.normalisation)) {
+    add_large(layer, large_gradient(layer, plan.sums), device, &t);
+  }
+  add_large(layer, large_backward(layer, plan), device, &t);
+  add_large(layer, large_queries(layer, plan.backward), device, &t);
+  const int chunks = ceiling(static_cast<int>(layer.shape.queries), plan.backward.chunk_queries);
+  t.launches += 2 * (chunks - 1) + (plan.bias_sums > 0 ? 1 : 0);
+  t.ms += 1e3 * kLaunchSeconds * (2 * (chunks - 1) + (plan.bias_sums > 0 ? 1 : 0));
   return t;
 }
 
@@ -284,9 +360,7 @@ GpuAttentionTime large_time(const GpuAttentionLayer& layer, const GpuAttentionPl
 
 GpuAttentionTime gpu_attention_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
                                     GpuAttentionPass pass, const GpuDevice& device) {
-  if (plan.kernel == GpuAttentionKernel::kLargeForward && pass == GpuAttentionPass::kForward) {
-    return large_time(layer, plan, device);
-  }
+  if (plan.kernel == GpuAttentionKernel::kLarge) return large_time(layer, plan, pass, device);
   return plan.kernel == GpuAttentionKernel::kSmall ? small_time(layer, plan, pass, device)
                                                    : general_time(layer, plan, pass, device);
 }

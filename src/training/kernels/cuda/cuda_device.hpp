@@ -37,6 +37,9 @@ __device__ __forceinline__ int run_of_block() { return static_cast<int>(blockIdx
 __device__ __forceinline__ std::uint32_t get_pair(const Bf16* array, std::int64_t i) {
   return *reinterpret_cast<const std::uint32_t*>(array + i);
 }
+__device__ __forceinline__ void put_pair(Bf16* array, std::int64_t i, std::uint32_t pair) {
+  *reinterpret_cast<std::uint32_t*>(array + i) = pair;
+}
 __device__ __forceinline__ bool may_pair(const Bf16* array) {
   return reinterpret_cast<std::uintptr_t>(array) % 4 == 0;
 }
@@ -46,15 +49,16 @@ __device__ __forceinline__ float fused(float x, float y, float sum) { return fma
 
 class Warp {
  public:
-  __device__ __forceinline__ explicit Warp(int index) : index_(index) {}
-  __device__ __forceinline__ int index() const { return index_; }
+  __device__ __forceinline__ explicit Warp(int thread) : thread_(thread) {}
+  __device__ __forceinline__ int index() const { return thread_ / 32; }
+  __device__ __forceinline__ int lane() const { return thread_ % 32; }
   template <typename Work>
   __device__ __forceinline__ void lanes(const Work& work) const {
-    work(static_cast<int>(threadIdx.x) % 32);
+    work(lane());
   }
 
  private:
-  int index_;
+  int thread_;
 };
 
 /// A variable of each lane of a warp.
@@ -119,8 +123,28 @@ class Block {
   }
   template <typename Work>
   __device__ __forceinline__ void warps(const Work& work) const {
-    work(Warp(static_cast<int>(threadIdx.x) / 32));
+    work(Warp(static_cast<int>(threadIdx.x)));
     __syncthreads();
+  }
+
+  /// The same, but the compiler takes the thread's number for a new one: nothing that is computed
+  /// from it stays in a register from phase to phase.
+  template <typename Work>
+  __device__ __forceinline__ void threads_afresh(const Work& work) const {
+    work(new_number());
+    __syncthreads();
+  }
+  template <typename Work>
+  __device__ __forceinline__ void warps_afresh(const Work& work) const {
+    work(Warp(new_number()));
+    __syncthreads();
+  }
+
+ private:
+  static __device__ __forceinline__ int new_number() {
+    unsigned thread;
+    asm volatile("mov.u32 %0, %1;\n" : "=r"(thread) : "r"(threadIdx.x));
+    return static_cast<int>(thread);
   }
 };
 
@@ -192,18 +216,35 @@ __device__ __forceinline__ void multiply_bf16_short(const Warp&, Lanes<Floats4>&
       : "r"(x.word[0]), "r"(x.word[1]), "r"(b[0].word[0]));
 }
 
-/// Four 8 x 8 matrices, turned: row r of matrix j is the eight numbers from place(8 j + r) on, a
-/// multiple of eight. Word j of lane 4 g + t: numbers g of rows 2 t and 2 t + 1 of matrix j.
-template <typename Place>
-__device__ __forceinline__ void load_turned(const Warp&, const Bf16* array, const Place& place,
-                                            Lanes<Words4>& out) {
-  const auto at = static_cast<unsigned>(
-      __cvta_generic_to_shared(array + place(static_cast<int>(threadIdx.x) % 32)));
-  Words4& x = out[0];
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])
-               : "r"(at)
-               : "memory");
+// Four 8 x 8 matrices from shared memory. An instruction must be a literal.
+#define HEADWAY_LOAD_MATRICES(name, instruction)                                                 \
+  template <typename Place>                                                                      \
+  __device__ __forceinline__ void name(const Warp& warp, const Bf16* array, const Place& place,  \
+                                       Lanes<Words4>& out) {                                     \
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(array + place(warp.lane()))); \
+    Words4& x = out[0];                                                                          \
+    asm volatile(instruction " {%0,%1,%2,%3}, [%4];\n"                                           \
+                 : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])            \
+                 : "r"(at)                                                                       \
+                 : "memory");                                                                    \
+  }
+
+/// Row r of matrix j is the eight numbers from place(8 j + r) on, a multiple of eight. Word j of
+/// lane 4 g + t: numbers 2 t and 2 t + 1 of row g of matrix j.
+HEADWAY_LOAD_MATRICES(load_matrices, "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+/// The same matrices, turned. Word j of lane 4 g + t: numbers g of rows 2 t and 2 t + 1 of matrix
+/// j.
+HEADWAY_LOAD_MATRICES(load_turned, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16")
+
+#undef HEADWAY_LOAD_MATRICES
+
+/// Turns four 8 x 8 matrices in registers: word j of lane 4 g + t has numbers 2 t and 2 t + 1 of
+/// row g of matrix j before, numbers g of rows 2 t and 2 t + 1 after.
+__device__ __forceinline__ void turn(const Warp&, Lanes<Words4>& matrices) {
+#pragma unroll
+  for (std::uint32_t& word : matrices[0].word) {
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %0;\n" : "+r"(word));
+  }
 }
 
 }  // namespace headway::training::gpu_kernels

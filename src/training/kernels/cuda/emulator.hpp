@@ -160,6 +160,11 @@ std::uint32_t get_pair(Checked<T> p, std::int64_t i) {
   if ((p.offset + i) % 2 != 0) p.array->fail(p.offset + i, "reads a pair off its grid");
   return get_bits(p, i).bits | static_cast<std::uint32_t>(get_bits(p, i + 1).bits) << 16U;
 }
+inline void put_pair(Checked<Bf16> p, std::int64_t i, std::uint32_t pair) {
+  if ((p.offset + i) % 2 != 0) p.array->fail(p.offset + i, "writes a pair off its grid");
+  put_bits(p, i, Bf16{static_cast<std::uint16_t>(pair)});
+  put_bits(p, i + 1, Bf16{static_cast<std::uint16_t>(pair >> 16U)});
+}
 template <typename T>
 bool may_pair(Checked<T> p) {
   return p.offset % 2 == 0;
@@ -269,6 +274,15 @@ class Block {
     ++course().phase;
     for (int warp = 0; warp < size_ / 32; ++warp) work(Warp(warp));
   }
+  /// On a GPU nothing that is computed from the thread's number stays in a register then.
+  template <typename Work>
+  void threads_afresh(const Work& work) const {
+    threads(work);
+  }
+  template <typename Work>
+  void warps_afresh(const Work& work) const {
+    warps(work);
+  }
 
  private:
   int size_, x_, y_, x_of_run_;
@@ -337,7 +351,8 @@ struct Grid {
 };
 
 /// Runs kernel(block, shared memory) for every block of the grid, one after the other.
-/// Error{kInternal} where a block has more threads than the kernel is compiled for.
+/// Error{kInternal} where a block has more threads than the kernel is compiled for, or the grid
+/// more blocks along y or z than CUDA takes.
 template <typename Kernel>
 void launch(const Grid& grid, const Kernel& kernel) {
   ++course().launch;
@@ -346,6 +361,11 @@ void launch(const Grid& grid, const Kernel& kernel) {
   if (grid.threads > most_threads) {
     throw Error(ErrorKind::kInternal, fmt::format("emulated kernel: {} threads a block; at most {}",
                                                   grid.threads, most_threads));
+  }
+  constexpr int kMostAlongYOrZ = 65535;
+  if (grid.y > kMostAlongYOrZ || grid.runs > kMostAlongYOrZ) {
+    throw Error(ErrorKind::kInternal, fmt::format("emulated kernel: a grid of {} x {} x {} blocks",
+                                                  grid.x, grid.y, grid.runs));
   }
   for (int run = 0; run < grid.runs; ++run) {
     course().run = run;

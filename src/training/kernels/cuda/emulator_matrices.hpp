@@ -88,20 +88,53 @@ inline void multiply_bf16_short(const Warp&, Lanes<Floats4>& c, const Lanes<Word
       [&](int k, int column) { return half(b[column * 4 + k / 2].word[0], k); });
 }
 
-/// Four 8 x 8 matrices, turned: row r of matrix j is the eight numbers from place(8 j + r) on, a
-/// multiple of eight. Word j of lane 4 g + t: numbers g of rows 2 t and 2 t + 1 of matrix j.
+/// Element `i` of the row that begins at `at`, a multiple of eight.
+template <typename T>
+std::uint32_t number_of_row(Checked<T> array, std::int64_t at, int i) {
+  if ((array.offset + at) % 8 != 0) array.array->fail(array.offset + at, "is a row off its grid");
+  return static_cast<std::uint32_t>(get_bits(array, at + i).bits);
+}
+
+/// Four 8 x 8 matrices: row r of matrix j is the eight numbers from place(8 j + r) on, a multiple
+/// of eight. Word j of lane 4 g + t: numbers 2 t and 2 t + 1 of row g of matrix j.
+template <typename T, typename Place>
+void load_matrices(const Warp& warp, Checked<T> array, const Place& place, Lanes<Words4>& out) {
+  warp.lanes([&](int lane) {
+    for (int j = 0; j < 4; ++j) {
+      const std::int64_t at = place(8 * j + lane / 4);
+      const int first = 2 * (lane % 4);
+      out[lane].word[static_cast<std::size_t>(j)] =
+          number_of_row(array, at, first) | number_of_row(array, at, first + 1) << 16U;
+    }
+  });
+}
+
+/// The same matrices, turned. Word j of lane 4 g + t: numbers g of rows 2 t and 2 t + 1 of matrix
+/// j.
 template <typename T, typename Place>
 void load_turned(const Warp& warp, Checked<T> array, const Place& place, Lanes<Words4>& out) {
   warp.lanes([&](int lane) {
     for (int j = 0; j < 4; ++j) {
-      const auto number = [&](int row) {
-        const std::int64_t at = place(8 * j + row);
-        if ((array.offset + at) % 8 != 0)
-          array.array->fail(array.offset + at, "is a row off its grid");
-        return static_cast<std::uint32_t>(get_bits(array, at + lane / 4).bits);
+      const int row = 8 * j + 2 * (lane % 4);
+      out[lane].word[static_cast<std::size_t>(j)] = number_of_row(array, place(row), lane / 4) |
+                                                    number_of_row(array, place(row + 1), lane / 4)
+                                                        << 16U;
+    }
+  });
+}
+
+/// Turns four 8 x 8 matrices in registers: word j of lane 4 g + t has numbers 2 t and 2 t + 1 of
+/// row g of matrix j before, numbers g of rows 2 t and 2 t + 1 after.
+inline void turn(const Warp& warp, Lanes<Words4>& matrices) {
+  const Lanes<Words4> before = matrices;
+  warp.lanes([&](int lane) {
+    const int row = 2 * (lane % 4);
+    const int column = lane / 4;
+    for (std::size_t j = 0; j < 4; ++j) {
+      const auto number = [&](int of_row) {
+        return before[4 * of_row + column / 2].word[j] >> (16U * (column % 2)) & 0xFFFFU;
       };
-      out[lane].word[static_cast<std::size_t>(j)] =
-          number(2 * (lane % 4)) | number(2 * (lane % 4) + 1) << 16U;
+      matrices[lane].word[j] = number(row) | number(row + 1) << 16U;
     }
   });
 }
