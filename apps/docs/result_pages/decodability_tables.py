@@ -1,0 +1,75 @@
+"""Tables and numbers of the page on decodability."""
+
+import decodability
+from decodability import MEASURES, PLAN, TRAINING, WHERE, networks_of, planned, rows_of, statistic
+from recorded import shown
+
+PAGE = "results/decodability.md"
+TASKS = {"fuzzy_logic": "fuzzy logic", "sraven": "SRAVEN"}
+WORDS = {("decoded", "as it is"): "decoded", ("decoded", "less untrained"): "decoded, less untrained",
+         ("alike", "as it is"): "alike", ("alike", "centred"): "alike, centred"}
+
+
+def words_of(measure):
+    what, where, how = measure
+    return f"{WORDS[what, how]}, {WHERE[where]}"
+
+
+def of_half(half, measure, partial=True, within=False):
+    return statistic(rows_of(networks_of(half), measure), within, partial)
+
+
+def with_error(measure, within=False, partial=True):
+    """S on half B, with its error."""
+    rows = rows_of(networks_of("B"), measure)
+    return shown(statistic(rows, within, partial), 2, decodability.bootstrap_error(rows, within, partial))
+
+
+def p_shown(test):
+    return f"{test.p:.4f}" if test.p < 0.01 else f"{test.p:.2f}"
+
+
+def claim_table():
+    rows = [["correlation with the held-out score", "half A", "half B", "p, half B"]]
+    measure = decodability.chosen()
+    for within, words in ((False, f"**{words_of(measure)}**, given the training score"), (True, "the same, within a variant")):
+        test = decodability.tested(within)
+        rows.append([words, shown(test.on_a, 2), shown(test.on_b, 2, test.error), p_shown(test)])
+    for task, words in TASKS.items():
+        halves = [[row for row in rows_of(networks_of(half), measure) if row[0].task == task] for half in "AB"]
+        rows.append([f"the first line, {words} alone", *(shown(statistic(half), 2) for half in halves), "-"])
+    for of, words in ((measure, "the measure alone"), (TRAINING, "training score alone")):
+        rows.append([words, shown(of_half("A", of, partial=False), 2), with_error(of, partial=False), "-"])
+    return rows
+
+
+def measures_table():
+    rows = [["measure", "given the training score: half A", "half B", "alone: half A", "half B"]]
+    for measure in MEASURES:
+        rows.append([words_of(measure), *(shown(of_half(half, measure, partial), 2) for partial in (True, False) for half in "AB")])
+    return rows
+
+
+def networks_table():
+    rows = [["task", "held out", "steps", "networks", "training score, least to largest", "held-out score"]]
+    for task, plan in PLAN.items():
+        for share in plan.shares:
+            networks = [network for network in planned() if network[:2] == (task, share)]
+            for steps in plan.stages:
+                found = [row for row in rows_of(networks, TRAINING) if row[1] == steps]
+                ranges = (f"{shown(min(values), 2)} to {shown(max(values), 2)}" for values in zip(*(row[3:] for row in found)))
+                rows.append([TASKS[task], share, f"{steps:,}", len(networks), *ranges])
+    return rows
+
+
+def claim():
+    """S on half B with its error and p: of all networks, and within variants."""
+    found = []
+    for within in (False, True):
+        test = decodability.tested(within)
+        found += [shown(test.on_b, 2, test.error), p_shown(test)]
+    return found
+
+
+TABLES = {"decodability": claim_table, "decodability-measures": measures_table, "decodability-networks": networks_table}
+SENTENCES = []
