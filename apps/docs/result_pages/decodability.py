@@ -8,24 +8,26 @@ The rule was committed before any network was trained. What it says:
 2. What is foretold. The score on held-out tasks at the end of a stage: R^2 for fuzzy logic, the share of right features for
    SRAVEN.
 3. What is known without codes. The score on fresh examples of training tasks. A measure that says no more than this score is no
-   news. So all correlations of measures are partial ones, given this score.
+   news. So a straight line in this score is taken off the measure and off the held-out score, cell by cell.
 4. Measures. Ten, MEASURES below, of codes of training tasks alone. `decoded` is how well terms or rules can be read from the
    codes of training tasks that the decoder has not seen, as it is or less that of the untrained network. `alike` is the mean
    cosine of codes that share a label less that of codes that share none, never of one task, as they are or centred. Both are
    taken in the last layer and as a mean over layers, `decoded` also from all layers together.
 5. Cells. Networks of one task, one share held out and one stage are compared with each other, and with no others. So neither
-   the length of training nor the choice of held-out tasks can make a correlation. In a cell every number becomes its rank.
-6. The statistic S. For each task, ranks of all cells are put together: their partial correlation given the training score. S is
-   the mean over the two tasks.
+   the length of training nor the choice of held-out tasks can make a correlation. In a cell what the lines leave becomes its rank.
+6. The statistic S. For each task, the correlation of both ranks over all its cells. S is the mean over the two tasks.
 7. Halves. Networks of one task, share and variant are sorted by the SHA-256 of their names, and go to half A and half B in turn.
    All stages of a network are in the same half.
 8. The choice. The measure with the largest |S| on half A.
 9. The test. S of this one measure on half B. The p-value is the share of PERMUTATIONS in which S is at least as large, in the
-   direction of half A: what the measure says beyond the training score is exchanged between networks of one task and share, all
-   stages of a network together. The error is that of BOOTSTRAPS over networks, drawn within task and share.
-10. The verdict. The measure foretells generalisation if p < LEVEL. It foretells it within a variant, too, if the same holds for
-    cells of one variant each, with exchanges between networks of one variant. These are two claims, and both are reported.
-    Nothing else that the page shows is a claim.
+   direction of half A: the ranks of the measure are exchanged between networks of one task and share, all stages of a network
+   together. The error is that of BOOTSTRAPS over networks, drawn within task and share.
+10. The verdict. The measure foretells generalisation if p < LEVEL. It foretells it within a variant, too, if the same holds
+    with each variant's mean taken off all three numbers of a cell, and exchanges between networks of one variant. These are two
+    claims, and both are reported. Nothing else that the page shows is a claim.
+
+Ranks are taken last. Ranks of the training score itself would lose how far apart two networks are, and what is lost there would
+count as if the codes had told it: a measure without any news passed at twice the level or more (decodability_test.py).
 """
 
 import functools
@@ -148,67 +150,70 @@ def ranks(values):
     return [value / size if size else 0.0 for value in found]
 
 
+def _centred(values, groups):
+    means = {group: statistics.fmean(value for value, of in zip(values, groups) if of == group) for group in set(groups)}
+    return [value - means[group] for value, group in zip(values, groups)]
+
+
+def _dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def cell_ranks(cell, within, partial):
+    """Ranks of measure and held-out score in one cell, of what is left of them after a straight line in the training score.
+    `within`: all three less their means over networks of the same variant."""
+    groups = [row[0].variant if within else None for row in cell]
+    measure, known, held_out = (_centred([row[at] for row in cell], groups) for at in (2, 3, 4))
+    size = _dot(known, known)
+    left = []
+    for values in (measure, held_out):
+        slope = _dot(values, known) / size if partial and size else 0.0
+        rest = [value - slope * given for value, given in zip(values, known)]
+        nothing = 1e-9 * max(map(abs, values))  # what rounding leaves has no order
+        left.append(ranks([0.0 if abs(value) <= nothing else value for value in rest]))
+    return left
+
+
 def block_of(network, within):
-    """Networks of one block are compared, and exchanged, with each other."""
+    """Networks of one block are exchanged with each other."""
     return network[:3] if within else network[:2]
 
 
-class Residuals(NamedTuple):
-    """Of one task: ranks of measure and held-out score beyond those of the training score."""
-
-    of_block: dict  # {block: {network: its residuals at all stages}} of the measure
-    held_out: dict  # the same of the held-out score
-
-
-def _slope(a, b):
-    """Correlation of numbers that have mean 0 in each cell."""
-    size = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
-    return sum(x * y for x, y in zip(a, b)) / size if size else 0.0
-
-
-def residuals(rows, within=False, partial=True):
-    """{task: Residuals}. Ranks are taken in each cell; slopes on the training score are over all cells of a task."""
+def ranked(rows, within=False, partial=True):
+    """{task: {block: {network: [(rank of the measure, rank of the held-out score) of each stage]}}}"""
     found = {}
-    for task, of_task in _groups(rows, lambda row: row[0].task).items():
-        ranked = []
-        for cell in _groups(of_task, lambda row: (block_of(row[0], within), row[1])).values():
-            columns = [ranks([row[at] for row in cell]) for at in (2, 3, 4)]
-            ranked += [(row[0], *values) for row, values in zip(cell, zip(*columns))]
-        measure, known, held_out = ([row[at] for row in ranked] for at in (1, 2, 3))
-        parts = []
-        for values in (measure, held_out):
-            slope = _slope(values, known) if partial else 0.0
-            of_block = {}
-            for (network, *_), value, given in zip(ranked, values, known):
-                of_block.setdefault(block_of(network, within), {}).setdefault(network, []).append(value - slope * given)
-            parts.append(of_block)
-        found[task] = Residuals(*parts)
+    for cell in _groups(rows, lambda row: (row[0][:2], row[1])).values():
+        for (network, *_), *pair in zip(cell, *cell_ranks(cell, within, partial)):
+            of_task = found.setdefault(network.task, {})
+            of_task.setdefault(block_of(network, within), {}).setdefault(network, []).append(pair)
     return found
 
 
 def correlation(found, order=None):
-    """S: the mean over tasks. `order` gives each network the measure of another one of its block."""
+    """S: the mean over tasks of the correlation of both ranks. `order` gives each network the measure of another one."""
     of_tasks = []
-    for measure, held_out in found.values():
-        pairs = [(value, target) for block, networks in held_out.items() for network, targets in networks.items()
-                 for value, target in zip(measure[block][order[network] if order else network], targets)]
-        of_tasks.append(_slope(*zip(*pairs)))
-    return statistics.mean(of_tasks)
+    for blocks in found.values():
+        pairs = [(own[0], other[1]) for networks in blocks.values() for network, stages in networks.items()
+                 for own, other in zip(networks[order[network]] if order else stages, stages)]
+        measure, held_out = zip(*pairs)
+        size = math.sqrt(_dot(measure, measure) * _dot(held_out, held_out))
+        of_tasks.append(_dot(measure, held_out) / size if size else 0.0)
+    return statistics.fmean(of_tasks)
 
 
 def statistic(rows, within=False, partial=True):
-    return correlation(residuals(rows, within, partial))
+    return correlation(ranked(rows, within, partial))
 
 
 def p_value(rows, sign, within=False, permutations=PERMUTATIONS):
     """How often exchanged measures give an S as large, in this direction; the real one counts as one of them."""
-    found, draws = residuals(rows, within), random.Random(DRAWS_SEED)
-    blocks = [list(networks) for one in found.values() for networks in one.of_block.values()]
+    found, draws = ranked(rows, within), random.Random(DRAWS_SEED)
+    blocks = [list(networks) for blocks in found.values() for networks in blocks.values()]
     real, as_large = sign * correlation(found), 1
     for _ in range(permutations):
         order = {}
         for block in blocks:
-            order |= zip(block, draws.sample(block, len(block)))
+            order.update(zip(block, draws.sample(block, len(block))))
         as_large += sign * correlation(found, order) >= real - 1e-12
     return as_large / (permutations + 1)
 
