@@ -60,7 +60,7 @@ class Plan(NamedTuple):
 
 PLAN = {
     "fuzzy_logic": Plan("decodability-fuzzy-logic", (0.5, 0.7), (1, 2, 3, 4, 5, 6), (1000, 2000, 4000), "r2", "validation"),
-    "sraven": Plan("decodability-sraven", (0.25,), (1, 2, 3, 4), (5000, 10000), "accuracy_per_feature", "test"),
+    "sraven": Plan("decodability-sraven", (0.25,), (1, 2, 3, 4, 5, 6), (1000, 2000, 4000), "accuracy_per_feature", "test"),
 }
 WHERE = {"last": "last layer", "mean": "mean over layers", "all": "all layers together"}
 MEASURES = [("decoded", where, how) for where in ("last", "mean", "all") for how in ("as it is", "less untrained")] + [
