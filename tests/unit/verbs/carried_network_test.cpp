@@ -126,6 +126,18 @@ TEST_CASE("prune removes heads of the network that the data set carries") {
   }
 }
 
+TEST_CASE("a greedy order is searched only where it is asked for") {
+  Problem problem;
+  problem.study.prune.greedy = true;
+  const headway::PruneResult asked = problem.prune();
+  CHECK(asked.points.front().greedy.order.size() == 3);
+  CHECK(asked.points.front().greedy_on == "validation");
+  problem.study.prune.greedy = false;
+  const headway::PruneResult result = problem.prune();
+  CHECK(result.points.front().greedy.order.empty());
+  CHECK(result.points.front().greedy_on.empty());
+}
+
 TEST_CASE("without test set, classes or further sets the network is still pruned") {
   Problem problem;
   problem.data.test.reset();

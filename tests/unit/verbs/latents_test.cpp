@@ -75,6 +75,13 @@ TEST_CASE(
   CHECK(examples.pairs[0].key == 11);
   CHECK(examples.label_names.size() == 12);
   CHECK(examples.label_names[6] == "0110");
+  REQUIRE(examples.questions.size() >= 2);
+  for (const auto& question : examples.questions) {
+    CHECK(question.options.penalties == std::vector<double>{0.1, 1e-3});
+    CHECK(question.options.folds == study.latents.folds);
+    CHECK(question.options.shuffles == 2);
+    CHECK(question.options.seed == study.seed);
+  }
 
   tasks::FuzzyLogicOptions options = study.task.as<tasks::FuzzyLogicOptions>();
   options.seed = 5;
