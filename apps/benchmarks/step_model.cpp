@@ -1,7 +1,8 @@
 // What a hand-written training step asks of a GPU, counted on its list of launches, and a model of
 // its time. It needs no GPU. A launch takes a fixed time and then the longer of two: its flops at
 // the rate of large products, its bytes at the rate of the memory. So the model is a floor: small
-// launches fill no device, and attention does not reach the rate of products.
+// launches fill no device, and attention does not reach the rate of products. In bf16 the list is
+// another one: operands are bf16, and a launch rounds parameters.
 // Of a stack of runs it counts one step of all, and what a run of it costs.
 // Usage: step_model [launches], which also prints each launch.
 #include <fmt/format.h>
@@ -9,7 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "headway/training/task_adapters.hpp"
@@ -28,7 +31,21 @@ struct Chip {
   double bytes = 3.35e12;        ///< a second, of an H100's memory by its data sheet
   double float32_flops = 47e12;  ///< a second, of large products
   double tf32_flops = 316e12;
+  double bf16_flops = 632e12;  ///< twice those of TF32, as in its data sheet
+
+  [[nodiscard]] double flops(Precision precision) const {
+    switch (precision) {
+      case Precision::kFloat32:
+        break;
+      case Precision::kTf32:
+        return tf32_flops;
+      case Precision::kBfloat16:
+        return bf16_flops;
+    }
+    return float32_flops;
+  }
 };
+constexpr std::array kPrecisions = {Precision::kFloat32, Precision::kTf32, Precision::kBfloat16};
 
 enum class Work { kProducts, kAttention, kSums, kNorms, kTables, kUpdate, kOther };
 constexpr std::array kNames = {"matrix products", "attention", "sums of copies and over rows",
@@ -55,31 +72,35 @@ Work work_of(const StepOperation& operation) {
 
 struct Sum {
   StepCost cost = {0.0, 0.0, 0};
-  double float32_seconds = 0.0;
-  double tf32_seconds = 0.0;
+  double seconds = 0.0;
 
-  void add(const StepCost& one, const Chip& chip) {
+  void add(const StepCost& one, double flops_a_second) {
+    const Chip chip;
     cost.flops += one.flops;
     cost.bytes += one.bytes;
     cost.launches += one.launches;
-    const double fixed = one.launches * chip.launch;
-    const double memory = one.bytes / chip.bytes;
-    float32_seconds += fixed + std::max(memory, one.flops / chip.float32_flops);
-    tf32_seconds += fixed + std::max(memory, one.flops / chip.tf32_flops);
+    seconds +=
+        one.launches * chip.launch + std::max(one.bytes / chip.bytes, one.flops / flops_a_second);
   }
 };
+using Sums = std::array<Sum, kNames.size()>;
 
-void print_row(const char* name, const Sum& sum) {
-  constexpr double kMillion = 1e-6;
-  constexpr double kMilliseconds = 1e3;
-  fmt::print("  {:30}{:9}{:10.1f}{:10.1f}{:10.3f}{:10.3f}\n", name, sum.cost.launches,
-             kMillion * sum.cost.bytes, kMillion * sum.cost.flops,
-             kMilliseconds * sum.float32_seconds, kMilliseconds * sum.tf32_seconds);
+constexpr double kMillion = 1e-6;
+constexpr double kMilliseconds = 1e3;
+
+// One of each precision.
+void print_row(const char* name, const std::array<Sum, kPrecisions.size()>& sums) {
+  const auto& [full, tf32, half] = sums;
+  fmt::print("  {:30}{:9}{:10.1f}{:10.1f}{:10.3f}{:10.3f}{:9}{:10.1f}{:10.3f}\n", name,
+             full.cost.launches, kMillion * full.cost.bytes, kMillion * full.cost.flops,
+             kMilliseconds * full.seconds, kMilliseconds * tf32.seconds, half.cost.launches,
+             kMillion * half.cost.bytes, kMilliseconds * half.seconds);
 }
 
 FusedStep planned_step(const TransformerOptions& model, const TaskFormat& format,
-                       const StepBatchShape& batch) {
+                       const StepBatchShape& batch, Precision precision) {
   EngineSetup setup;
+  setup.precision = precision;
   setup.model = model.widened();
   setup.format = format;
   setup.shapes = parameter_shapes(setup.model, format);
@@ -87,44 +108,55 @@ FusedStep planned_step(const TransformerOptions& model, const TaskFormat& format
   return {setup, batch, {}, {}, &device};
 }
 
-Sum sum_of(const FusedStep& step) {
-  Sum all;
-  for (const StepLaunch& launch : step.launches()) all.add(cost_of(launch.operation), Chip());
-  return all;
+// Of each kind of work, then of all.
+std::pair<Sums, Sum> sums_of(const FusedStep& step, Precision precision) {
+  std::pair<Sums, Sum> found;
+  for (const StepLaunch& launch : step.launches()) {
+    const StepCost cost = cost_of(launch.operation);
+    const double flops = Chip().flops(precision);
+    found.first[static_cast<std::size_t>(work_of(launch.operation))].add(cost, flops);
+    found.second.add(cost, flops);
+  }
+  return found;
 }
 
 void print_stacks(const TransformerOptions& model, const TaskFormat& format, StepBatchShape batch) {
-  fmt::print("  {:>4}{:>10}{:>10}{:>12}{:>14}{:>14}\n", "runs", "launches", "MB", "Mflop",
-             "fp32 ms a run", "tf32 ms a run");
-  constexpr double kMillion = 1e-6;
-  constexpr double kMilliseconds = 1e3;
+  fmt::print("  {:>4}{:>10}{:>10}{:>12}{:>14}{:>14}{:>10}{:>14}\n", "runs", "launches", "MB",
+             "Mflop", "fp32 ms a run", "tf32 ms a run", "bf16 MB", "bf16 ms a run");
   for (batch.runs = 1; batch.runs <= 16; batch.runs *= 2) {
-    const Sum all = sum_of(planned_step(model, format, batch));
+    std::array<Sum, kPrecisions.size()> sums;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] = sums_of(planned_step(model, format, batch, kPrecisions[i]), kPrecisions[i]).second;
+    }
+    const auto& [full, tf32, half] = sums;
     const double a_run = kMilliseconds / static_cast<double>(batch.runs);
-    fmt::print("  {:4}{:10}{:10.0f}{:12.0f}{:14.3f}{:14.3f}\n", batch.runs, all.cost.launches,
-               kMillion * all.cost.bytes, kMillion * all.cost.flops, a_run * all.float32_seconds,
-               a_run * all.tf32_seconds);
+    fmt::print("  {:4}{:10}{:10.0f}{:12.0f}{:14.3f}{:14.3f}{:10.0f}{:14.3f}\n", batch.runs,
+               full.cost.launches, kMillion * full.cost.bytes, kMillion * full.cost.flops,
+               a_run * full.seconds, a_run * tf32.seconds, kMillion * half.cost.bytes,
+               a_run * half.seconds);
   }
   fmt::print("\n");
 }
 
 void print_step(const char* title, const TransformerOptions& model, const TaskFormat& format,
                 const StepBatchShape& batch, bool each_launch) {
-  const FusedStep step = planned_step(model, format, batch);
-  fmt::print("{}, {}\n  {:30}{:>9}{:>10}{:>10}{:>10}{:>10}\n", title, model.attention, "",
-             "launches", "MB", "Mflop", "fp32 ms", "tf32 ms");
-  std::array<Sum, kNames.size()> sums;
-  Sum all;
-  for (const StepLaunch& launch : step.launches()) {
-    const StepCost cost = cost_of(launch.operation);
-    sums[static_cast<std::size_t>(work_of(launch.operation))].add(cost, Chip());
-    all.add(cost, Chip());
+  fmt::print("{}, {}\n  {:30}{:>9}{:>10}{:>10}{:>10}{:>10}{:>9}{:>10}{:>10}\n", title,
+             model.attention, "", "launches", "MB", "Mflop", "fp32 ms", "tf32 ms", "in bf16", "MB",
+             "bf16 ms");
+  std::array<Sums, kPrecisions.size()> sums;
+  std::array<Sum, kPrecisions.size()> all;
+  std::string tables;
+  for (std::size_t p = 0; p < kPrecisions.size(); ++p) {
+    const FusedStep step = planned_step(model, format, batch, kPrecisions[p]);
+    std::tie(sums[p], all[p]) = sums_of(step, kPrecisions[p]);
+    if (kPrecisions[p] == Precision::kFloat32) tables += "\n" + step.table();
+    if (kPrecisions[p] == Precision::kBfloat16) tables += "\nin bf16\n" + step.table();
   }
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    if (sums[i].cost.launches > 0) print_row(kNames[i], sums[i]);
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (sums[2][i].cost.launches > 0) print_row(kNames[i], {sums[0][i], sums[1][i], sums[2][i]});
   }
   print_row("all", all);
-  if (each_launch) fmt::print("\n{}", step.table());
+  if (each_launch) fmt::print("{}", tables);
   fmt::print("\n");
   print_stacks(model, format, batch);
 }

@@ -20,8 +20,8 @@ KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "Su
 KERNELS |= {"LargeForwardKernel": 2, "LargeSumsKernel": 2, "LargeBackwardKernel": 2, "LargeQueriesKernel": 1}
 KERNELS |= {"SmallForwardKernel": 24, "SmallBackwardKernel": 24}
 KERNELS |= {f"{name}Kernel": 1 for name in (
-    "Norm", "NormGradient", "Loss", "ColumnSums", "ProductEnd", "Swiglu", "SwigluGradient", "LookUp", "LookUpGradient", "SomeTokens",
-    "SomeTokensGradient", "Blocks", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update",
+    "Norm", "NormGradient", "Loss", "ColumnSums", "ProductEnd", "PlainProduct", "Rounding", "Swiglu", "SwigluGradient",
+    "LookUp", "LookUpGradient", "SomeTokens", "SomeTokensGradient", "Blocks", "Rotation", "QuerySums", "Positions", "PositionsGradient", "CopySums", "Sums", "Update",
     "Gates", "ExpertShares", "Swap", "ScaledCopies",
     "PathAttention", "PathAttentionGradient", "PathRows", "PathRowsGradient", "ScaledExperts", "ScaledExpertsGradient", "GatesGradient")}
 ARITHMETIC = {"0": "float32", "1": "tf32", "2": "bf16"}

@@ -30,6 +30,8 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   void adopt(const char* name, const void* data, Index count, std::size_t /*size*/) override {
     add(name, const_cast<void*>(data), count, true);  // NOLINT: the device's kernels write to some
   }
+  /// From now on products are made by the kernel that stands in where a library lacks them.
+  void take_products_from_library() { library_has_products_ = false; }
   /// Launches so far.
   [[nodiscard]] int launches() const { return launches_; }
 
@@ -74,20 +76,40 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
     emulated::StepLaunches<EmulatedStepDevice> launches(*this);
     launches(operation);
   }
-  void run_one(const training::detail::StepProduct& p);
+  void run_one(const training::detail::StepProduct& p) {
+    if (!library_has_products_) {
+      return emulated::StepLaunches<EmulatedStepDevice>(*this).plain_product(p);
+    }
+    library_product(p);
+  }
+  void library_product(const training::detail::StepProduct& p);
   void run_one(const training::detail::StepAttention& a) {
-    const auto x = arguments(a.layer, a.in, a.out);
     OfRuns runs = {*this, static_cast<int>(a.in.stack.runs)};
-    if (a.layer.arithmetic == training::GpuArithmetic::kTf32) {
-      emulated::launch_forward<emulated::Arithmetic::kTf32>(runs, a.plan, x);
-    } else {
-      emulated::launch_forward<emulated::Arithmetic::kFloat32>(runs, a.plan, x);
+    with_arithmetic(a.layer.arithmetic, [&]<emulated::Arithmetic kind, typename T>() {
+      emulated::launch_forward<kind>(runs, a.plan, arguments<T>(a.layer, a.in, a.out));
+    });
+  }
+  void run_one(const training::detail::StepAttentionGradient& a) {
+    with_arithmetic(a.layer.arithmetic,
+                    [&]<emulated::Arithmetic kind, typename T>() { run_backward<kind, T>(a); });
+  }
+  template <typename Work>
+  static void with_arithmetic(training::GpuArithmetic arithmetic, const Work& work) {
+    switch (arithmetic) {
+      case training::GpuArithmetic::kFloat32:
+        return work.template operator()<emulated::Arithmetic::kFloat32, float>();
+      case training::GpuArithmetic::kTf32:
+        return work.template operator()<emulated::Arithmetic::kTf32, float>();
+      case training::GpuArithmetic::kBf16:
+        return work.template operator()<emulated::Arithmetic::kBf16, training::Bf16>();
     }
   }
-  void run_one(const training::detail::StepAttentionGradient& a);
-  emulated::AttentionArguments<float> arguments(const training::GpuAttentionLayer& layer,
-                                                const training::GpuAttentionInputs& in,
-                                                const training::GpuAttentionOutputs& out);
+  template <emulated::Arithmetic kind, typename T>
+  void run_backward(const training::detail::StepAttentionGradient& a);
+  template <typename T>
+  emulated::AttentionArguments<T> arguments(const training::GpuAttentionLayer& layer,
+                                            const training::GpuAttentionInputs& in,
+                                            const training::GpuAttentionOutputs& out);
   template <typename T>
   auto bind_as(const void* pointer) {
     return bind(static_cast<T*>(const_cast<void*>(pointer)));  // NOLINT: as the kernel has it
@@ -106,22 +128,29 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   };
 
   training::GpuDevice sizes_;
+  bool library_has_products_ = true;
   int launches_ = 0;
   emulated::Course course_;
   std::deque<std::vector<std::byte>> memory_;
   std::map<const std::byte*, emulated::Array> arrays_;
 };
 
-/// The plain product that stands in for a library's.
-inline void EmulatedStepDevice::run_one(const training::detail::StepProduct& p) {
+/// The plain product that stands in for a library's. Factors are read as they are stored: floats,
+/// or bf16 in that precision. What it writes is rounded once.
+inline void EmulatedStepDevice::library_product(const training::detail::StepProduct& p) {
   using training::detail::ProductEnd;
+  REQUIRE(p.left.data.is_bf16() == p.right.data.is_bf16());
+  if (!(p.added.data == nullptr)) REQUIRE_FALSE(p.out.data.is_bf16());
+  if (!(p.bias == nullptr)) REQUIRE(p.bias.is_bf16() == p.out.data.is_bf16());
+  if (!(p.kept == nullptr)) REQUIRE(p.kept.is_bf16() == p.out.data.is_bf16());
   ++launches_;
   auto& here = emulated::course();
   ++here.launch;
   ++here.phase;
   here.block = here.thread = 0;
-  const auto array = [this](const auto& x) {
-    return emulated::ArrayOfRuns<std::remove_pointer_t<decltype(x.data)>>{bind(x.data), x.step};
+  const auto array = [this]<typename Float>(const training::detail::NumbersOfRuns<Float>& x) {
+    return emulated::Numbers<Float>{{bind(x.floats.data), x.floats.step},
+                                    {bind(x.halves.data), x.halves.step}};
   };
   const auto left = array(p.left.data);
   const auto right = array(p.right.data);
@@ -160,13 +189,14 @@ inline void EmulatedStepDevice::run_one(const training::detail::StepProduct& p) 
   here.run = 0;
 }
 
-inline emulated::AttentionArguments<float> EmulatedStepDevice::arguments(
+template <typename T>
+emulated::AttentionArguments<T> EmulatedStepDevice::arguments(
     const training::GpuAttentionLayer& layer, const training::GpuAttentionInputs& in,
     const training::GpuAttentionOutputs& out) {
-  auto x = emulated::arguments_of<float>(layer.shape, layer.options);
-  x.query = bind_as<const float>(in.query);
-  x.key = bind_as<const float>(in.key);
-  x.value = bind_as<const float>(in.value);
+  auto x = emulated::arguments_of<T>(layer.shape, layer.options);
+  x.query = bind_as<const T>(in.query);
+  x.key = bind_as<const T>(in.key);
+  x.value = bind_as<const T>(in.value);
   x.query_steps = in.query_steps;
   x.key_steps = in.key_steps;
   x.value_steps = in.value_steps;
@@ -174,32 +204,29 @@ inline emulated::AttentionArguments<float> EmulatedStepDevice::arguments(
   x.key_mask = bind(in.key_mask);
   x.mixing = {bind(in.mixing), in.stack.mixing};
   x.dropout.given = {bind(in.dropout.given), in.stack.dropout};
-  x.output = bind_as<float>(out.output);
+  x.output = bind_as<T>(out.output);
   x.log_sum_exp = bind(out.log_sum_exp);
   return x;
 }
 
-inline void EmulatedStepDevice::run_one(const training::detail::StepAttentionGradient& a) {
+template <emulated::Arithmetic kind, typename T>
+void EmulatedStepDevice::run_backward(const training::detail::StepAttentionGradient& a) {
   const training::GpuAttentionGradients& g = a.gradients;
-  const auto x = arguments(a.layer, a.in, a.passed.outputs);
-  emulated::GradientArguments<float> y = {};
+  const auto x = arguments<T>(a.layer, a.in, a.passed.outputs);
+  emulated::GradientArguments<T> y = {};
   y.output = x.output;
   y.log_sum_exp = x.log_sum_exp;
-  y.d_output = bind_as<const float>(a.passed.d_output);
+  y.d_output = bind_as<const T>(a.passed.d_output);
   y.over_keys = bind(g.over_keys);
   y.query_sums = bind(g.query_sums);
   y.query_sum_steps = g.query_sum_steps;
-  y.key = bind_as<float>(g.key);
-  y.value = bind_as<float>(g.value);
+  y.key = bind_as<T>(g.key);
+  y.value = bind_as<T>(g.value);
   y.bias_sums = bind(g.bias_sums);
   y.mixing_sums = bind(g.mixing_sums);
-  const emulated::SummedGradients<float> none = {};
+  const emulated::SummedGradients<T> sums = {bind_as<T>(g.query), {}, {}};
   OfRuns runs = {*this, static_cast<int>(a.in.stack.runs)};
-  if (a.layer.arithmetic == training::GpuArithmetic::kTf32) {
-    emulated::launch_backward<emulated::Arithmetic::kTf32>(runs, a.plan, x, y, none);
-  } else {
-    emulated::launch_backward<emulated::Arithmetic::kFloat32>(runs, a.plan, x, y, none);
-  }
+  emulated::launch_backward<kind>(runs, a.plan, x, y, sums);
 }
 
 /// A step of a stack of runs on the emulator, with its arrays.

@@ -66,6 +66,18 @@ std::vector<AttentionPart> attention_parts(const EngineSetup& setup) {
 
 namespace {
 
+GpuArithmetic arithmetic_of(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      break;
+    case Precision::kTf32:
+      return GpuArithmetic::kTf32;
+    case Precision::kBfloat16:
+      return GpuArithmetic::kBf16;
+  }
+  return GpuArithmetic::kFloat32;
+}
+
 // The plan of a run, for several side by side. Their examples are cut as those of one are.
 GpuAttentionPlan of_runs(GpuAttentionPlan plan, Index runs) {
   for (AttentionPlanSizes* sizes : {&plan.forward, &plan.sums, &plan.backward}) {
@@ -88,7 +100,7 @@ std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
   a.layer = {{batch.examples, n.heads, part.queries, part.keys, n.query_dim / n.heads,
               n.value_dim / n.heads},
              n.attention_options(),
-             setup.precision == Precision::kTf32 ? GpuArithmetic::kTf32 : GpuArithmetic::kFloat32};
+             arithmetic_of(setup.precision)};
   if (part.crosses) a.layer.options.causal = false;
   const auto plan = plan_gpu_attention(a.layer.shape, a.layer.options, a.layer.arithmetic,
                                        n.positions == Positions::kRelative, batch.dropout, device);
@@ -102,7 +114,6 @@ std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& 
                                 const GpuDevice& device) {
   const TransformerOptions& n = setup.model;
   if (n.encoder_layers > 0 && batch.masked) return "the network has an encoder, and tokens hide";
-  if (setup.precision == Precision::kBfloat16) return "the precision is bf16";
   constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
   if (n.network == NetworkKind::kLinearValue) {
     // All layers' values and the last two matrices are copied in one launch.

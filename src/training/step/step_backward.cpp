@@ -9,20 +9,19 @@ namespace headway::training::detail {
 void StepBuilder::backward() {
   const Index outputs = setup_.format.outputs;
   const Linear logits = {wanted_rows_, dim_, outputs};
-  Floats dz = floats("gradient of norm's output", wanted_rows_ * dim_);
+  Numbers dz = numbers("gradient of norm's output", wanted_rows_ * dim_);
   launch("gradient before logits", back(logits, d_outputs_, "logits.weight", dz));
   weight_gradient(logits, d_outputs_, last_z_, "logits.weight", "logits.bias");
-  ConstFloats dx = norm_gradient("norm", wanted_rows_, last_, last_stats_, dz, {});
-  dx = blocks_gradient(dx);
-  embedding_gradient(dx);
+  const StreamGradient dx = norm_gradient("norm", {wanted_rows_, last_, last_stats_}, dz, {});
+  embedding_gradient(blocks_gradient(dx));
   positions_gradient();
   launch("gradients of biases", column_sums_);
 }
 
-ConstFloats StepBuilder::blocks_gradient(ConstFloats dx) {
+StepBuilder::StreamGradient StepBuilder::blocks_gradient(StreamGradient dx) {
   auto a = attentions_.rbegin();
   auto pass = passes_.rbegin();
-  ConstFloats d_memory;
+  StreamGradient d_memory;
   for (Index l = 0; l < model_.layers; ++l) {
     dx = feed_forward_gradient(*pass++, dx);
     if (a->part.crosses) dx = cross_attention_gradient(&*a++, dx, &d_memory);
@@ -34,18 +33,30 @@ ConstFloats StepBuilder::blocks_gradient(ConstFloats dx) {
   }
   const Index examples = batch_.examples;
   Floats of_targets = floats("gradient of targets", rows_ * dim_);
-  launch("gradient of targets",
-         StepSomeTokensGradient{
-             examples, tokens_, context_, tokens_ - context_, dim_, dx, {}, of_targets, 0, 0, {}});
+  launch("gradient of targets", StepSomeTokensGradient{examples,
+                                                       tokens_,
+                                                       context_,
+                                                       tokens_ - context_,
+                                                       dim_,
+                                                       dx.sum,
+                                                       {},
+                                                       of_targets,
+                                                       {},
+                                                       0,
+                                                       0,
+                                                       {}});
   Floats all = floats("gradient of embedded", rows_ * dim_);
-  launch("gradient of context",
-         StepSomeTokensGradient{
-             examples, tokens_, 0, context_, dim_, d_memory, of_targets, all, 0, 0, {}});
-  return all;
+  OfRuns<Bf16> factor = rounded("rounded gradient of embedded", rows_ * dim_);
+  launch(
+      "gradient of context",
+      StepSomeTokensGradient{
+          examples, tokens_, 0, context_, dim_, d_memory.sum, of_targets, all, factor, 0, 0, {}});
+  return {all, bf16() ? ConstNumbers(factor) : ConstNumbers(all)};
 }
 
 // Given the gradient of what leaves the layer, that of the stream between.
-ConstFloats StepBuilder::feed_forward_gradient(const FeedForwardPass& pass, ConstFloats dx) {
+StepBuilder::StreamGradient StepBuilder::feed_forward_gradient(const FeedForwardPass& pass,
+                                                               const StreamGradient& dx) {
   if (model_.feed_forward == FeedForward::kMixture) return mixture_gradient(pass, dx);
   const std::string& prefix = pass.prefix;
   const Index rows = pass.rows;
@@ -53,44 +64,46 @@ ConstFloats StepBuilder::feed_forward_gradient(const FeedForwardPass& pass, Cons
   const bool gated = model_.feed_forward == FeedForward::kSwiglu;
   const Linear down = {rows, m, dim_};
   const Linear up = {rows, dim_, gated ? 2 * m : m};
-  Floats d_up = floats(prefix + "gradient of hidden", rows * up.out);
+  Numbers d_up = numbers(prefix + "gradient of hidden", rows * up.out);
   if (gated) {
-    Floats d_active = floats(prefix + "gradient of active", rows * m);
-    launch(prefix + "gradient before down", back(down, dx, prefix + "down.weight", d_active));
+    Numbers d_active = numbers(prefix + "gradient of active", rows * m);
+    launch(prefix + "gradient before down",
+           back(down, dx.factor, prefix + "down.weight", d_active));
     launch(prefix + "gradient of swiglu", StepSwigluGradient{rows, m, pass.hidden, d_active, d_up});
   } else {
-    StepProduct p = back(down, dx, prefix + "down.weight", d_up);
+    StepProduct p = back(down, dx.factor, prefix + "down.weight", d_up);
     p.end = ProductEnd::kGeluGradient;
     p.kept = pass.hidden;
     launch(prefix + "gradient before down", p);
   }
-  weight_gradient(down, dx, pass.active, prefix + "down.weight", prefix + "down.bias");
+  weight_gradient(down, dx.factor, pass.active, prefix + "down.weight", prefix + "down.bias");
   const std::string first = prefix + (gated ? "gate.weight" : "up.weight");
   weight_gradient(up, d_up, pass.mid_z, first, prefix + "up.bias");
-  Floats dz = floats(prefix + "gradient of feed_forward_norm's output", rows * dim_);
+  Numbers dz = numbers(prefix + "gradient of feed_forward_norm's output", rows * dim_);
   launch(prefix + "gradient before up", back(up, d_up, first, dz));
-  return norm_gradient(prefix + "feed_forward_norm", rows, pass.mid, pass.mid_stats, dz, dx);
+  return norm_gradient(prefix + "feed_forward_norm", {rows, pass.mid, pass.mid_stats}, dz, dx.sum);
 }
 
 // The gradient of what attention returns.
-Floats StepBuilder::output_gradient(const Attention& a, ConstFloats d_mid) {
+Numbers StepBuilder::output_gradient(const Attention& a, ConstNumbers d_mid) {
   const std::string& prefix = a.part.prefix;
   const Linear output = {batch_.examples * a.part.queries, model_.value_dim, dim_};
-  Floats d_o = floats(prefix + "gradient of attended", output.rows * output.in);
+  Numbers d_o = numbers(prefix + "gradient of attended", output.rows * output.in);
   launch(prefix + "gradient before output", back(output, d_mid, prefix + "output.weight", d_o));
   weight_gradient(output, d_mid, a.o, prefix + "output.weight", prefix + "output.bias");
   return d_o;
 }
 
 // Given the gradient of the stream between, that of what enters the layer.
-ConstFloats StepBuilder::attention_gradient(Attention* a, ConstFloats d_mid) {
+StepBuilder::StreamGradient StepBuilder::attention_gradient(Attention* a,
+                                                            const StreamGradient& d_mid) {
   const std::string& prefix = a->part.prefix;
   const Index keys = a->part.keys;
   const Index skipped = keys - a->part.queries;
   const Linear in = {batch_.examples * keys, dim_, packed_};
-  ConstFloats d_o = output_gradient(*a, d_mid);
-  Floats d_packed = floats(prefix + "gradient of queries, keys, values", in.rows * packed_);
-  ConstFloats base = d_mid;
+  ConstNumbers d_o = output_gradient(*a, d_mid.factor);
+  Numbers d_packed = numbers(prefix + "gradient of queries, keys, values", in.rows * packed_);
+  ConstFloats base = d_mid.sum;
   if (skipped > 0) {
     Floats all = floats(prefix + "gradient of last tokens", in.rows * dim_);
     launch(prefix + "gradient of last tokens", StepSomeTokensGradient{batch_.examples,
@@ -98,9 +111,10 @@ ConstFloats StepBuilder::attention_gradient(Attention* a, ConstFloats d_mid) {
                                                                       skipped,
                                                                       a->part.queries,
                                                                       dim_,
-                                                                      d_mid,
+                                                                      d_mid.sum,
                                                                       {},
                                                                       all,
+                                                                      {},
                                                                       model_.query_dim,
                                                                       packed_,
                                                                       d_packed});
@@ -109,21 +123,22 @@ ConstFloats StepBuilder::attention_gradient(Attention* a, ConstFloats d_mid) {
   attend_gradient(a, d_o, d_packed + skipped * packed_, d_packed + model_.query_dim);
   rotate(prefix + "gradient of rotation", {d_packed, packed_, 0}, keys, 2 * model_.heads, 0, true);
   weight_gradient(in, d_packed, a->z, prefix + "query.weight", prefix + "query.bias");
-  Floats dz = floats(prefix + "gradient of attention_norm's output", in.rows * dim_);
+  Numbers dz = numbers(prefix + "gradient of attention_norm's output", in.rows * dim_);
   launch(prefix + "gradient before queries, keys, values",
          back(in, d_packed, prefix + "query.weight", dz));
-  return norm_gradient(prefix + "attention_norm", in.rows, a->x, a->stats, dz, base);
+  return norm_gradient(prefix + "attention_norm", {in.rows, a->x, a->stats}, dz, base);
 }
 
-ConstFloats StepBuilder::cross_attention_gradient(Attention* a, ConstFloats d_mid,
-                                                  ConstFloats* d_memory) {
+StepBuilder::StreamGradient StepBuilder::cross_attention_gradient(Attention* a,
+                                                                  const StreamGradient& d_mid,
+                                                                  StreamGradient* d_memory) {
   const std::string& prefix = a->part.prefix;
   const Index q = model_.query_dim;
   const Linear asked = {batch_.examples * a->part.queries, dim_, q};
   const Linear seen = {batch_.examples * a->part.keys, dim_, packed_ - q};
-  ConstFloats d_o = output_gradient(*a, d_mid);
-  Floats d_query = floats(prefix + "gradient of queries", asked.rows * asked.out);
-  Floats d_key = floats(prefix + "gradient of keys, values", seen.rows * seen.out);
+  ConstNumbers d_o = output_gradient(*a, d_mid.factor);
+  Numbers d_query = numbers(prefix + "gradient of queries", asked.rows * asked.out);
+  Numbers d_key = numbers(prefix + "gradient of keys, values", seen.rows * seen.out);
   attend_gradient(a, d_o, d_query, d_key);
   rotate(prefix + "gradient of rotation of queries", {d_query, asked.out, 0}, a->part.queries,
          model_.heads, a->part.first_query, true);
@@ -131,32 +146,33 @@ ConstFloats StepBuilder::cross_attention_gradient(Attention* a, ConstFloats d_mi
          0, true);
   weight_gradient(asked, d_query, a->z, prefix + "query.weight", prefix + "query.bias");
   weight_gradient(seen, d_key, a->memory_z, prefix + "key.weight", prefix + "key.bias");
-  Floats dz = floats(prefix + "gradient of norm's output", asked.rows * dim_);
+  Numbers dz = numbers(prefix + "gradient of norm's output", asked.rows * dim_);
   launch(prefix + "gradient before queries", back(asked, d_query, prefix + "query.weight", dz));
-  Floats d_memory_z = floats(prefix + "gradient of memory_norm's output", seen.rows * dim_);
+  Numbers d_memory_z = numbers(prefix + "gradient of memory_norm's output", seen.rows * dim_);
   launch(prefix + "gradient before keys, values",
          back(seen, d_key, prefix + "key.weight", d_memory_z));
-  *d_memory = norm_gradient(prefix + "memory_norm", seen.rows, a->memory, a->memory_stats,
-                            d_memory_z, *d_memory);
-  return norm_gradient(prefix + "norm", asked.rows, a->x, a->stats, dz, d_mid);
+  *d_memory = norm_gradient(prefix + "memory_norm", {seen.rows, a->memory, a->memory_stats},
+                            d_memory_z, d_memory->sum);
+  return norm_gradient(prefix + "norm", {asked.rows, a->x, a->stats}, dz, d_mid.sum);
 }
 
 // Values lie behind the keys.
-void StepBuilder::attend_gradient(Attention* a, ConstFloats d_o, Floats d_query, Floats d_key) {
+void StepBuilder::attend_gradient(Attention* a, ConstNumbers d_o, Numbers d_query, Numbers d_key) {
   const std::string& prefix = a->part.prefix;
   const StepAttention& passed = a->attention;
-  StepAttentionGradient g = {passed.layer, passed.plan, passed.in, {passed.out, d_o.data}, {}};
+  StepAttentionGradient g = {passed.layer, passed.plan, passed.in, {passed.out, d_o.data()}, {}};
   const Index slices = passed.plan.backward.key_slices;
-  g.gradients.key = d_key.data;
-  g.gradients.value = d_key.data + model_.query_dim;
-  Floats query_sums = d_query;
-  if (slices == 1) {
+  g.gradients.key = d_key.data();
+  g.gradients.value = (d_key + model_.query_dim).data();
+  // The general kernel adds to the gradient of a query key by key, so to floats.
+  if (slices == 1 && !bf16()) {
+    g.gradients.query_sums = d_query.floats.data;
     g.gradients.query_sum_steps = passed.in.query_steps;
-  } else {
-    query_sums = {
-        device_->array<float>((prefix + "sums of queries").c_str(), passed.plan.query_sums), 0};
+  } else if (passed.plan.query_sums > 0) {
+    g.gradients.query_sums =
+        device_->array<float>((prefix + "sums of queries").c_str(), passed.plan.query_sums);
   }
-  g.gradients.query_sums = query_sums.data;
+  if (slices == 1 && bf16()) g.gradients.query = d_query.data();
   if (passed.plan.over_keys > 0) {
     g.gradients.over_keys =
         device_->array<float>((prefix + "sums over keys").c_str(), passed.plan.over_keys);
@@ -175,7 +191,7 @@ void StepBuilder::attend_gradient(Attention* a, ConstFloats d_o, Floats d_query,
   // Copies are of the rows of all runs.
   launch(prefix + "sum of gradients of queries",
          StepQuerySums{batch_.runs * batch_.examples * a->part.queries, model_.query_dim, slices,
-                       query_sums.data, a->part.queries, passed.in.query_steps, d_query.data});
+                       g.gradients.query_sums, a->part.queries, passed.in.query_steps, d_query});
 }
 
 void StepBuilder::positions_gradient() {
@@ -196,11 +212,11 @@ void StepBuilder::positions_gradient() {
   launch("gradients of positions", g);
 }
 
-void StepBuilder::embedding_gradient(ConstFloats dx) {
+void StepBuilder::embedding_gradient(const StreamGradient& dx) {
   const TaskFormat& format = setup_.format;
   if (format.features > 0) {
-    weight_gradient({rows_, format.features, dim_}, dx, {arrays_.inputs, rows_ * format.features},
-                    "embedding.weight", "embedding.bias");
+    weight_gradient({rows_, format.features, dim_}, dx.factor, inputs(), "embedding.weight",
+                    "embedding.bias");
     return;
   }
   launch("gradient of embedding",
@@ -208,7 +224,7 @@ void StepBuilder::embedding_gradient(ConstFloats dx) {
                             dim_,
                             format.vocabulary,
                             {arrays_.ids, rows_},
-                            dx,
+                            dx.sum,
                             sum("embedding.weight", 1, format.vocabulary * dim_)});
 }
 

@@ -56,35 +56,50 @@ ConstFloats StepBuilder::value(const std::string& name) const {
   return {arrays_.values + offsets_.at(name), parameters_step_};
 }
 
-StepProduct StepBuilder::linear(const Linear& n, ConstFloats x, const std::string& weight,
-                                const std::string& bias, Floats y) const {
+ConstNumbers StepBuilder::factor(const std::string& name, Index count) {
+  if (!has(name)) return {};
+  return factor(name, value(name), count);
+}
+
+ConstNumbers StepBuilder::factor(const std::string& name, ConstFloats from, Index count) {
+  if (!bf16()) return from;
+  const auto found = factors_.find(name);
+  if (found != factors_.end()) return found->second;
+  constexpr Index kLine = 128;  // 256 bytes: as step_parameters()
+  OfRuns<Bf16> to = floats<Bf16>(name + ", rounded", (count + kLine - 1) / kLine * kLine);
+  rounding_.parts.push_back({count, from, to});
+  return factors_[name] = to;
+}
+
+StepProduct StepBuilder::linear(const Linear& n, ConstNumbers x, const std::string& weight,
+                                const std::string& bias, Numbers y) {
   StepProduct p;
   p.rows = n.rows;
   p.columns = n.out;
   p.inner = n.in;
   p.left = {x, n.in, 0};
-  p.right = {value(weight), n.in, 0};
+  p.right = {factor(weight, n.in * n.out), n.in, 0};
   p.right_transposed = true;
   p.tf32 = tf32();
-  p.bias = value(bias);
+  p.bias = y.is_bf16() ? factor(bias, n.out) : ConstNumbers(value(bias));
   p.out = {y, n.out, 0};
   return p;
 }
 
-StepProduct StepBuilder::back(const Linear& n, ConstFloats dy, const std::string& weight,
-                              Floats dx) const {
+StepProduct StepBuilder::back(const Linear& n, ConstNumbers dy, const std::string& weight,
+                              Numbers dx) {
   StepProduct p;
   p.rows = n.rows;
   p.columns = n.in;
   p.inner = n.out;
   p.left = {dy, n.out, 0};
-  p.right = {value(weight), n.in, 0};
+  p.right = {factor(weight, n.in * n.out), n.in, 0};
   p.tf32 = tf32();
   p.out = {dx, n.in, 0};
   return p;
 }
 
-void StepBuilder::weight_gradient(const Linear& n, ConstFloats dy, ConstFloats x,
+void StepBuilder::weight_gradient(const Linear& n, ConstNumbers dy, ConstNumbers x,
                                   const std::string& weight, const std::string& bias) {
   const Index copies = weight_copies(n.rows);
   gradient_product(n, dy, x, weight, sum(weight, copies, n.out * n.in));
@@ -93,7 +108,7 @@ void StepBuilder::weight_gradient(const Linear& n, ConstFloats dy, ConstFloats x
   column_sums_.parts.push_back({dy, n.rows, n.out, groups, sum(bias, groups, n.out)});
 }
 
-void StepBuilder::gradient_product(const Linear& n, ConstFloats dy, ConstFloats x,
+void StepBuilder::gradient_product(const Linear& n, ConstNumbers dy, ConstNumbers x,
                                    const std::string& weight, Floats to) {
   const Index copies = weight_copies(n.rows);
   const Index rows = n.rows / copies;
@@ -110,30 +125,33 @@ void StepBuilder::gradient_product(const Linear& n, ConstFloats dy, ConstFloats 
   launch("gradient of " + weight, p);
 }
 
-Floats StepBuilder::norm(const std::string& name, Index rows, ConstFloats x, Floats stats) {
-  Floats y = floats(name, rows * dim_);
+Numbers StepBuilder::norm(const std::string& name, Index rows, ConstFloats x, Floats stats) {
+  Numbers y = numbers(name, rows * dim_);
   launch(name, StepNorm{rows, dim_, model_.norm == Norm::kLayerNorm, x, value(name + ".scale"),
                         value(name + ".bias"), y, stats});
   return y;
 }
 
-Floats StepBuilder::norm_gradient(const std::string& name, Index rows, ConstFloats x,
-                                  ConstFloats stats, ConstFloats dz, ConstFloats base) {
+StepBuilder::StreamGradient StepBuilder::norm_gradient(const std::string& name,
+                                                       const PassedNorm& passed, ConstNumbers dz,
+                                                       ConstFloats base) {
+  const Index count = passed.rows * dim_;
   StepNormGradient g;
-  g.rows = rows;
+  g.rows = passed.rows;
   g.dim = dim_;
-  g.groups = row_groups(rows);
+  g.groups = row_groups(passed.rows);
   g.centred = model_.norm == Norm::kLayerNorm;
-  g.x = x;
-  g.stats = stats;
+  g.x = passed.x;
+  g.stats = passed.stats;
   g.scale = value(name + ".scale");
   g.dy = dz;
   g.base = base;
-  g.dx = floats("gradient before " + name, rows * dim_);
+  g.dx = floats("gradient before " + name, count);
+  g.rounded = rounded("rounded gradient before " + name, count);
   g.scale_sums = sum(name + ".scale", g.groups, dim_);
   if (has(name + ".bias")) g.bias_sums = sum(name + ".bias", g.groups, dim_);
   launch("gradient of " + name, g);
-  return g.dx;
+  return {g.dx, bf16() ? ConstNumbers(g.rounded) : ConstNumbers(g.dx)};
 }
 
 Floats StepBuilder::sum(const std::string& name, Index count_of_copies, Index count) {
@@ -157,6 +175,10 @@ std::vector<StepLaunch> StepBuilder::build(const AdamWStep& constants) {
     backward();
   }
   finish(constants);
+  if (!rounding_.parts.empty()) {
+    rounding_.runs = batch_.runs;
+    launches_.insert(launches_.begin(), {"rounded parameters and inputs", rounding_});
+  }
   return std::move(launches_);
 }
 

@@ -23,6 +23,8 @@ std::vector<AttentionPart> attention_parts(const EngineSetup& setup);
 
 using Floats = OfRuns<float>;
 using ConstFloats = OfRuns<const float>;
+using Numbers = NumbersOfRuns<float>;
+using ConstNumbers = NumbersOfRuns<const float>;
 
 /// Writes the list of launches of a step. Arrays of the forward pass are kept for the backward pass
 /// under their names. It is written as for one run; OfRuns and launch() do the rest.
@@ -42,10 +44,11 @@ class StepBuilder {
     AttentionPart part;
     ConstFloats x;       ///< [B, keys, D]; with a memory [B, queries, D]
     ConstFloats memory;  ///< [B, keys, D]
-    Floats z, stats, memory_z, memory_stats;
-    Floats query;   ///< with a memory; else in `packed`
-    Floats packed;  ///< of each key: (queries,) keys, values
-    Floats o;
+    Floats stats, memory_stats;
+    Numbers z, memory_z;
+    Numbers query;   ///< with a memory; else in `packed`
+    Numbers packed;  ///< of each key: (queries,) keys, values
+    Numbers o;
     StepAttention attention;
     Floats score_copies;  ///< [copies, H, queries, keys]
   };
@@ -53,10 +56,17 @@ class StepBuilder {
     std::string prefix;
     Index rows = 0;
     ConstFloats mid;
-    Floats mid_z, mid_stats, hidden, active;
+    Floats mid_stats;
+    Numbers mid_z, hidden, active;
     // of a mixture
-    Floats weights;  ///< of the second layer, [D, E, M]
+    Numbers weights;  ///< of the second layer, [D, E, M]
     Floats gates, likely, shares;
+    Numbers factors;  ///< gates, as products read them
+  };
+  /// The gradient of a stream, as layers add to it and as products read it.
+  struct StreamGradient {
+    ConstFloats sum;
+    ConstNumbers factor;
   };
 
   // --- forward (step_forward.cpp) ---
@@ -80,21 +90,24 @@ class StepBuilder {
   void outputs_and_loss(ConstFloats x);
   /// Losses and their gradient by the outputs y.
   void loss(ConstFloats y);
+  /// The examples, as products read them.
+  ConstNumbers inputs();
   [[nodiscard]] StepPositions position_tables() const;
 
   // --- backward (step_backward.cpp) ---
   void backward();
-  ConstFloats blocks_gradient(ConstFloats dx);
-  ConstFloats feed_forward_gradient(const FeedForwardPass& pass, ConstFloats dx);
-  ConstFloats mixture_gradient(const FeedForwardPass& pass, ConstFloats dx);
-  Floats experts_gradient(const FeedForwardPass& pass, ConstFloats dx, Floats d_gates);
-  ConstFloats attention_gradient(Attention* a, ConstFloats d_mid);
+  StreamGradient blocks_gradient(StreamGradient dx);
+  StreamGradient feed_forward_gradient(const FeedForwardPass& pass, const StreamGradient& dx);
+  StreamGradient mixture_gradient(const FeedForwardPass& pass, const StreamGradient& dx);
+  Numbers experts_gradient(const FeedForwardPass& pass, ConstNumbers dx, Floats d_gates);
+  StreamGradient attention_gradient(Attention* a, const StreamGradient& d_mid);
   /// Adds to the gradient of the memory, too.
-  ConstFloats cross_attention_gradient(Attention* a, ConstFloats d_mid, ConstFloats* d_memory);
-  Floats output_gradient(const Attention& a, ConstFloats d_mid);
-  void attend_gradient(Attention* a, ConstFloats d_o, Floats d_query, Floats d_key);
+  StreamGradient cross_attention_gradient(Attention* a, const StreamGradient& d_mid,
+                                          StreamGradient* d_memory);
+  Numbers output_gradient(const Attention& a, ConstNumbers d_mid);
+  void attend_gradient(Attention* a, ConstNumbers d_o, Numbers d_query, Numbers d_key);
   void positions_gradient();
-  void embedding_gradient(ConstFloats dx);
+  void embedding_gradient(const StreamGradient& dx);
   void finish(const AdamWStep& constants);
 
   // --- a linear-value network (step_paths.cpp) ---
@@ -105,7 +118,7 @@ class StepBuilder {
   void path_outputs(Paths* p);
   void path_weights_gradient(const Paths& p);
   /// `d_below`: the gradient of the weights below the first layer.
-  void value_gradients(const Paths& p, Floats d_below);
+  void value_gradients(const Paths& p, Numbers d_below);
   void path_features_gradient(const Paths& p);
 
   // --- tools ---
@@ -124,23 +137,40 @@ class StepBuilder {
   OfRuns<T> floats(const std::string& name, Index count) {
     return {device_->array<T>(name.c_str(), batch_.runs * count), count};
   }
+  /// Room for what a product reads.
+  Numbers numbers(const std::string& name, Index count) {
+    return bf16() ? Numbers(floats<Bf16>(name, count)) : Numbers(floats(name, count));
+  }
+  /// Room for what is a sum of floats and what products read, too: rounded in bf16, else null.
+  OfRuns<Bf16> rounded(const std::string& name, Index count) {
+    return bf16() ? floats<Bf16>(name, count) : OfRuns<Bf16>();
+  }
   [[nodiscard]] bool tf32() const { return setup_.precision == Precision::kTf32; }
+  [[nodiscard]] bool bf16() const { return setup_.precision == Precision::kBfloat16; }
   [[nodiscard]] bool has(const std::string& name) const { return offsets_.contains(name); }
   [[nodiscard]] ConstFloats value(const std::string& name) const;
+  /// `count` parameters from `name` on, as products read them; null where there are none.
+  ConstNumbers factor(const std::string& name, Index count);
+  /// `count` floats, as products read them; in bf16 they are rounded at the start of each step.
+  ConstNumbers factor(const std::string& name, ConstFloats from, Index count);
   /// y = x W^T + b (+ added).
-  [[nodiscard]] StepProduct linear(const Linear& n, ConstFloats x, const std::string& weight,
-                                   const std::string& bias, Floats y) const;
+  StepProduct linear(const Linear& n, ConstNumbers x, const std::string& weight,
+                     const std::string& bias, Numbers y);
   /// dx = dy W.
-  [[nodiscard]] StepProduct back(const Linear& n, ConstFloats dy, const std::string& weight,
-                                 Floats dx) const;
+  StepProduct back(const Linear& n, ConstNumbers dy, const std::string& weight, Numbers dx);
   /// The gradients of W and b, in copies.
-  void weight_gradient(const Linear& n, ConstFloats dy, ConstFloats x, const std::string& weight,
+  void weight_gradient(const Linear& n, ConstNumbers dy, ConstNumbers x, const std::string& weight,
                        const std::string& bias);
-  Floats norm(const std::string& name, Index rows, ConstFloats x, Floats stats);
-  Floats norm_gradient(const std::string& name, Index rows, ConstFloats x, ConstFloats stats,
-                       ConstFloats dz, ConstFloats base);
+  Numbers norm(const std::string& name, Index rows, ConstFloats x, Floats stats);
+  struct PassedNorm {
+    Index rows = 0;
+    ConstFloats x, stats;
+  };
+  /// The gradient of what the norm had, added to `base`, from that of what it gave.
+  StreamGradient norm_gradient(const std::string& name, const PassedNorm& passed, ConstNumbers dz,
+                               ConstFloats base);
   /// The gradient of W of rows dy and x, in copies.
-  void gradient_product(const Linear& n, ConstFloats dy, ConstFloats x, const std::string& weight,
+  void gradient_product(const Linear& n, ConstNumbers dy, ConstNumbers x, const std::string& weight,
                         Floats copies);
   /// Room for so many copies of so many numbers.
   Floats copies_of(Index count_of_copies, Index count);
@@ -164,9 +194,12 @@ class StepBuilder {
   const float* rotation_ = nullptr;
   std::vector<Attention> attentions_;
   std::vector<FeedForwardPass> passes_;
-  std::map<std::string, Floats> expert_weights_;  ///< of layers
-  ConstFloats last_;                              // what enters the last norm
-  Floats last_z_, last_stats_, losses_, d_outputs_;
+  std::map<std::string, Numbers> expert_weights_;  ///< of layers
+  std::map<std::string, ConstNumbers> factors_;    ///< in bf16
+  StepRounding rounding_;
+  ConstFloats last_;  // what enters the last norm
+  Floats last_stats_, losses_;
+  Numbers last_z_, d_outputs_;
   StepColumnSums column_sums_;
   std::vector<StepSum> sums_;
   std::vector<StepLaunch> launches_;

@@ -59,15 +59,19 @@ ConstFloats StepBuilder::embed() {
   Floats x = floats("embedded", rows_ * dim_);
   const TaskFormat& format = setup_.format;
   if (format.features > 0) {
-    launch("embedding",
-           linear({rows_, format.features, dim_}, {arrays_.inputs, rows_ * format.features},
-                  "embedding.weight", "embedding.bias", x));
+    launch("embedding", linear({rows_, format.features, dim_}, inputs(), "embedding.weight",
+                               "embedding.bias", x));
   } else {
     launch("embedding",
            StepLookUp{
                rows_, dim_, format.vocabulary, {arrays_.ids, rows_}, value("embedding.weight"), x});
   }
   return x;
+}
+
+ConstNumbers StepBuilder::inputs() {
+  const Index count = rows_ * setup_.format.features;
+  return factor("inputs", {arrays_.inputs, count}, count);
 }
 
 // The tables of relative positions by pair, or of rotary ones.
@@ -141,15 +145,15 @@ void StepBuilder::project(Attention* a) {
   const Index rows = batch_.examples * a->part.keys;
   a->stats = floats(prefix + "attention_norm's statistics", 2 * rows);
   a->z = norm(prefix + "attention_norm", rows, a->x, a->stats);
-  a->packed = floats(prefix + "queries, keys, values", rows * packed_);
+  a->packed = numbers(prefix + "queries, keys, values", rows * packed_);
   launch(prefix + "queries, keys, values",
          linear({rows, dim_, packed_}, a->z, prefix + "query.weight", prefix + "query.bias",
                 a->packed));
   rotate(prefix + "rotation", {a->packed, packed_, 0}, a->part.keys, 2 * model_.heads, 0, false);
   GpuAttentionInputs& in = a->attention.in;
-  in.query = a->packed.data + (a->part.keys - a->part.queries) * packed_;
-  in.key = a->packed.data + model_.query_dim;
-  in.value = a->packed.data + 2 * model_.query_dim;
+  in.query = (a->packed + (a->part.keys - a->part.queries) * packed_).data();
+  in.key = (a->packed + model_.query_dim).data();
+  in.value = (a->packed + 2 * model_.query_dim).data();
   in.query_steps = in.key_steps = in.value_steps = {packed_, a->part.keys * packed_};
 }
 
@@ -164,19 +168,19 @@ void StepBuilder::project_with_memory(Attention* a) {
   a->z = norm(prefix + "norm", asked, a->x, a->stats);
   a->memory_stats = floats(prefix + "memory_norm's statistics", 2 * seen);
   a->memory_z = norm(prefix + "memory_norm", seen, a->memory, a->memory_stats);
-  a->query = floats(prefix + "queries", asked * q);
+  a->query = numbers(prefix + "queries", asked * q);
   launch(prefix + "queries",
          linear({asked, dim_, q}, a->z, prefix + "query.weight", prefix + "query.bias", a->query));
-  a->packed = floats(prefix + "keys, values", seen * row);
+  a->packed = numbers(prefix + "keys, values", seen * row);
   launch(prefix + "keys, values", linear({seen, dim_, row}, a->memory_z, prefix + "key.weight",
                                          prefix + "key.bias", a->packed));
   rotate(prefix + "rotation of queries", {a->query, q, 0}, a->part.queries, model_.heads,
          a->part.first_query, false);
   rotate(prefix + "rotation of keys", {a->packed, row, 0}, a->part.keys, model_.heads, 0, false);
   GpuAttentionInputs& in = a->attention.in;
-  in.query = a->query.data;
-  in.key = a->packed.data;
-  in.value = a->packed.data + q;
+  in.query = a->query.data();
+  in.key = a->packed.data();
+  in.value = (a->packed + q).data();
   in.query_steps = {q, a->part.queries * q};
   in.key_steps = in.value_steps = {row, a->part.keys * row};
 }
@@ -198,8 +202,8 @@ ConstFloats StepBuilder::attend(Attention* a, ConstFloats x, ConstFloats memory)
   const ConstFloats mixing = value(prefix + "mixing");
   planned.in.mixing = mixing.data;
   planned.in.stack.mixing = mixing.step;
-  a->o = floats(prefix + "attended", asked * model_.value_dim);
-  planned.out.output = a->o.data;
+  a->o = numbers(prefix + "attended", asked * model_.value_dim);
+  planned.out.output = a->o.data();
   if (normalises_over_keys(planned.layer.options.normalisation)) {
     planned.out.log_sum_exp = floats(prefix + "log sums", asked * model_.heads).data;
   }
@@ -227,8 +231,8 @@ ConstFloats StepBuilder::feed_forward(const std::string& prefix, Index tokens, C
   if (model_.feed_forward == FeedForward::kMixture) return mixture(&pass);
   const bool gated = model_.feed_forward == FeedForward::kSwiglu;
   const Index m = model_.mlp_dim;
-  pass.hidden = floats(prefix + "hidden", pass.rows * (gated ? 2 * m : m));
-  pass.active = floats(prefix + "active", pass.rows * m);
+  pass.hidden = numbers(prefix + "hidden", pass.rows * (gated ? 2 * m : m));
+  pass.active = numbers(prefix + "active", pass.rows * m);
   if (gated) {
     launch(prefix + "gate, up",
            linear({pass.rows, dim_, 2 * m}, pass.mid_z, prefix + "gate.weight", "", pass.hidden));
@@ -263,7 +267,7 @@ void StepBuilder::outputs_and_loss(ConstFloats x) {
 void StepBuilder::loss(ConstFloats y) {
   const Index outputs = setup_.format.outputs;
   losses_ = floats("losses", wanted_rows_);
-  d_outputs_ = floats("gradient of outputs", wanted_rows_ * outputs);
+  d_outputs_ = numbers("gradient of outputs", wanted_rows_ * outputs);
   launch("loss", StepLoss{wanted_rows_,
                           outputs,
                           y,

@@ -11,7 +11,7 @@ void StepBuilder::expert_weights() {
   for (const Attention& a : attentions_) {
     if (a.part.crosses) continue;
     const std::string& prefix = a.part.prefix;
-    const Floats to = floats(prefix + "weights of experts", w.first * w.second * w.inner);
+    const Numbers to = numbers(prefix + "weights of experts", w.first * w.second * w.inner);
     expert_weights_[prefix] = to;
     w.parts.push_back({value(prefix + "down.weight"), to});
   }
@@ -32,6 +32,8 @@ void StepBuilder::gates(FeedForwardPass* pass) {
   g.active = model_.active_experts == 0 ? experts : model_.active_experts;
   g.logits = logits;
   g.gates = pass->gates = floats(prefix + "gates", count);
+  g.rounded = rounded(prefix + "rounded gates", count);
+  pass->factors = bf16() ? Numbers(g.rounded) : Numbers(g.gates);
   if (balanced) {
     g.chosen = floats(prefix + "choices", count);
     g.likely = pass->likely = floats(prefix + "likely experts", count);
@@ -48,14 +50,14 @@ ConstFloats StepBuilder::mixture(FeedForwardPass* pass) {
   const Index experts = model_.experts;
   const Index all = experts * model_.mlp_dim;
   gates(pass);
-  pass->hidden = floats(prefix + "hidden", pass->rows * all);
-  const Floats active = floats(prefix + "active before gates", pass->rows * all);
+  pass->hidden = numbers(prefix + "hidden", pass->rows * all);
+  const Numbers active = numbers(prefix + "active before gates", pass->rows * all);
   StepProduct up = linear({pass->rows, dim_, all}, pass->mid_z, prefix + "up.weight",
                           prefix + "up.bias", active);
   up.end = ProductEnd::kGelu;
   up.kept = pass->hidden;
   launch(prefix + "up", up);
-  pass->active = floats(prefix + "active", pass->rows * all);
+  pass->active = numbers(prefix + "active", pass->rows * all);
   launch(prefix + "gated experts",
          StepScaledExperts{pass->rows, experts, model_.mlp_dim, pass->gates, active, pass->active});
 
@@ -64,8 +66,8 @@ ConstFloats StepBuilder::mixture(FeedForwardPass* pass) {
   biases.rows = pass->rows;
   biases.columns = dim_;
   biases.inner = experts;
-  biases.left = {pass->gates, experts, 0};
-  biases.right = {value(prefix + "down.bias"), dim_, 0};
+  biases.left = {pass->factors, experts, 0};
+  biases.right = {factor(prefix + "down.bias", experts * dim_), dim_, 0};
   biases.tf32 = tf32();
   biases.added = {pass->mid, dim_, 0};
   biases.out = {y, dim_, 0};
@@ -83,12 +85,13 @@ ConstFloats StepBuilder::mixture(FeedForwardPass* pass) {
 }
 
 // The gradient of what gelu had; that of the gates is added to d_gates.
-Floats StepBuilder::experts_gradient(const FeedForwardPass& pass, ConstFloats dx, Floats d_gates) {
+Numbers StepBuilder::experts_gradient(const FeedForwardPass& pass, ConstNumbers dx,
+                                      Floats d_gates) {
   const std::string& prefix = pass.prefix;
   const Index experts = model_.experts;
   const Index m = model_.mlp_dim;
   const Linear down = {pass.rows, experts * m, dim_};
-  const Floats d_hidden = floats(prefix + "gradient of hidden", pass.rows * down.in);
+  const Numbers d_hidden = numbers(prefix + "gradient of hidden", pass.rows * down.in);
   StepProduct p;
   p.rows = pass.rows;
   p.columns = down.in;
@@ -115,7 +118,8 @@ Floats StepBuilder::experts_gradient(const FeedForwardPass& pass, ConstFloats dx
   return d_hidden;
 }
 
-ConstFloats StepBuilder::mixture_gradient(const FeedForwardPass& pass, ConstFloats dx) {
+StepBuilder::StreamGradient StepBuilder::mixture_gradient(const FeedForwardPass& pass,
+                                                          const StreamGradient& dx) {
   const std::string& prefix = pass.prefix;
   const Index experts = model_.experts;
   const Index rows = pass.rows;
@@ -124,15 +128,15 @@ ConstFloats StepBuilder::mixture_gradient(const FeedForwardPass& pass, ConstFloa
   of_biases.rows = rows;
   of_biases.columns = experts;
   of_biases.inner = dim_;
-  of_biases.left = {dx, dim_, 0};
-  of_biases.right = {value(prefix + "down.bias"), dim_, 0};
+  of_biases.left = {dx.factor, dim_, 0};
+  of_biases.right = {factor(prefix + "down.bias", experts * dim_), dim_, 0};
   of_biases.right_transposed = true;
   of_biases.tf32 = tf32();
   of_biases.out = {d_gates, experts, 0};
   launch(prefix + "gradient of gates by biases", of_biases);
-  weight_gradient({rows, dim_, experts}, pass.gates, dx, prefix + "down.bias", "");
-  const Floats d_hidden = experts_gradient(pass, dx, d_gates);
-  const Floats d_logits = floats(prefix + "gradient of router", rows * experts);
+  weight_gradient({rows, dim_, experts}, pass.factors, dx.factor, prefix + "down.bias", "");
+  const Numbers d_hidden = experts_gradient(pass, dx.factor, d_gates);
+  const Numbers d_logits = numbers(prefix + "gradient of router", rows * experts);
   launch(prefix + "gradient of router",
          StepGatesGradient{rows, experts, model_.load_balancing, pass.gates, d_gates, pass.likely,
                            pass.shares, d_logits});
@@ -145,7 +149,7 @@ ConstFloats StepBuilder::mixture_gradient(const FeedForwardPass& pass, ConstFloa
   StepProduct before_up = back(up, d_hidden, prefix + "up.weight", dz);
   before_up.added = {dz, dim_, 0};
   launch(prefix + "gradient before up", before_up);
-  return norm_gradient(prefix + "feed_forward_norm", rows, pass.mid, pass.mid_stats, dz, dx);
+  return norm_gradient(prefix + "feed_forward_norm", {rows, pass.mid, pass.mid_stats}, dz, dx.sum);
 }
 
 }  // namespace headway::training::detail

@@ -16,6 +16,7 @@ struct StepGates {
   Index rows = 0, experts = 0, active = 0;
   OfRuns<const float> logits;  ///< [rows, E]
   OfRuns<float> gates;         ///< [rows, E]
+  OfRuns<Bf16> rounded;        ///< gates for products; null: they read the gates themselves
   // For the loss that keeps experts busy; null without it.
   OfRuns<float> chosen;  ///< [rows, E]: 1 where the expert is among the active ones
   OfRuns<float> likely;  ///< [rows, E]: softmax over all
@@ -32,8 +33,8 @@ struct StepExpertShares {
 struct StepScaledExperts {
   Index rows = 0, experts = 0, hidden = 0;
   OfRuns<const float> gates;
-  OfRuns<const float> active;  ///< [rows, E, M]
-  OfRuns<float> scaled;
+  NumbersOfRuns<const float> active;  ///< [rows, E, M]
+  NumbersOfRuns<float> scaled;
   Index runs = 1;
 };
 /// From the gradient of `scaled` in d_hidden, that of what gelu had, in its place; and that of the
@@ -41,9 +42,9 @@ struct StepScaledExperts {
 struct StepScaledExpertsGradient {
   Index rows = 0, experts = 0, hidden = 0;
   OfRuns<const float> gates;
-  OfRuns<const float> before;  ///< [rows, E, M]: what gelu had
-  OfRuns<float> d_hidden;      ///< [rows, E, M]
-  OfRuns<float> d_gates;       ///< [rows, E]
+  NumbersOfRuns<const float> before;  ///< [rows, E, M]: what gelu had
+  NumbersOfRuns<float> d_hidden;      ///< [rows, E, M]
+  OfRuns<float> d_gates;              ///< [rows, E]
   Index runs = 1;
 };
 /// The gradient of the logits, with that of balance E sum_e shares[e] mean over rows likely[e].
@@ -53,7 +54,7 @@ struct StepGatesGradient {
   OfRuns<const float> gates, d_gates;  ///< [rows, E]
   OfRuns<const float> likely;          ///< [rows, E]; null without balance
   OfRuns<const float> shares;          ///< [E]
-  OfRuns<float> d_logits;              ///< [rows, E]
+  NumbersOfRuns<float> d_logits;       ///< [rows, E]
   Index runs = 1;
 };
 
@@ -61,7 +62,7 @@ struct StepGatesGradient {
 struct StepSwap {
   struct Part {
     OfRuns<const float> from;
-    OfRuns<float> to;
+    NumbersOfRuns<float> to;
   };
   Index first = 0, second = 0, inner = 0;  ///< of `from`
   std::vector<Part> parts;                 ///< at most StepPositions::kMostLayers
@@ -73,43 +74,46 @@ struct StepScaledCopies {
     Index count = 0, copies = 1;
     double factor = 1.0;
     OfRuns<const float> from;
-    OfRuns<float> to;
+    NumbersOfRuns<float> to;
   };
   std::vector<Part> parts;  ///< at most StepPositions::kMostLayers
   Index runs = 1;
 };
 
 // Linear-value networks (training/contributions/head_paths.hpp). Of a path only the averages over
-// tokens that its heads take pass from layer to layer, a row of S numbers.
+// tokens that its heads take pass from layer to layer, a row of S numbers. In bf16 kernels round
+// Omega and its gradient on their way into a product.
 
 /// Omega of every layer and head: softmax over keys of (query . key) / sqrt(dim).
 struct StepPathAttention {
   Index layers = 0, examples = 0, tokens = 0, heads = 0, dim = 0;
-  OfRuns<const float> projected;  ///< [L, B, S, 2, H, G]: queries and keys
-  OfRuns<float> omega;            ///< [L, B, H, S, S]
+  NumbersOfRuns<const float> projected;  ///< [L, B, S, 2, H, G]: queries and keys
+  OfRuns<float> omega;                   ///< [L, B, H, S, S]
   Index runs = 1;
 };
 struct StepPathAttentionGradient {
   Index layers = 0, examples = 0, tokens = 0, heads = 0, dim = 0;
-  OfRuns<const float> projected, omega;
-  OfRuns<float> d_omega;      ///< of omega; becomes that of the logits
-  OfRuns<float> d_projected;  ///< as projected
+  NumbersOfRuns<const float> projected;
+  OfRuns<const float> omega;
+  OfRuns<float> d_omega;             ///< of omega; becomes that of the logits
+  NumbersOfRuns<float> d_projected;  ///< as projected
   Index runs = 1;
 };
 /// out[b, h, g, k] = sum over q of above[b, g, q] omega[b, h, q, k].
 struct StepPathRows {
   Index examples = 0, tokens = 0, heads = 0, rows = 0;  ///< rows above
-  OfRuns<const float> above;  ///< [B, rows, S]; null: one row, 1 / S everywhere
-  OfRuns<const float> omega;  ///< [B, H, S, S]
-  OfRuns<float> out;          ///< [B, H, rows, S]
+  NumbersOfRuns<const float> above;  ///< [B, rows, S]; null: one row, 1 / S everywhere
+  OfRuns<const float> omega;         ///< [B, H, S, S]
+  NumbersOfRuns<float> out;          ///< [B, H, rows, S]
   Index runs = 1;
 };
 struct StepPathRowsGradient {
   Index examples = 0, tokens = 0, heads = 0, rows = 0;
-  OfRuns<const float> above, omega;
-  OfRuns<const float> d_out;
+  NumbersOfRuns<const float> above;
+  OfRuns<const float> omega;
+  NumbersOfRuns<const float> d_out;
   OfRuns<float> d_omega;
-  OfRuns<float> d_above;  ///< null where `above` is
+  NumbersOfRuns<float> d_above;  ///< null where `above` is
   Index runs = 1;
 };
 

@@ -1,5 +1,7 @@
 // What a training step that is written by hand is made of: the operations that a device runs, in
-// plain C++. Pointers are to the device's memory, matrices are row-major, numbers are float.
+// plain C++. Pointers are to the device's memory, matrices are row-major. Numbers are float. Of a
+// step in bf16, what products and attention read is bf16, and so is what they give to a kernel that
+// adds nothing to it (NumbersOfRuns). Sums are float.
 //
 // A stack of runs is one list of operations, each with the number of runs that it works for. Sizes
 // are those of one run. An array of a run is OfRuns; a plain pointer is to what all runs share. The
@@ -26,18 +28,31 @@ enum class ProductEnd {
 };
 
 /// out[b] = end(left[b] right[b] + bias + added[b]), for each b < batch. left [rows, inner], right
-/// [inner, columns]; a factor that is `transposed` lies in memory the other way round. `added` may
-/// be `out`.
+/// [inner, columns]; a factor that is `transposed` lies in memory the other way round. Both are
+/// floats, or both bf16. `added` may be `out`; with it `out` is of floats. `bias` and `kept` are of
+/// what `out` is.
 struct StepProduct {
   Index rows = 0, columns = 0, inner = 0, batch = 1;
   StepMatrix<const float> left, right;
   bool left_transposed = false, right_transposed = false;
-  bool tf32 = false;              ///< factors are rounded to TF32
-  OfRuns<const float> bias;       ///< [columns], or null
-  StepMatrix<const float> added;  ///< data null: nothing is added
+  bool tf32 = false;                ///< factors are rounded to TF32
+  NumbersOfRuns<const float> bias;  ///< [columns], or null
+  StepMatrix<const float> added;    ///< data null: nothing is added
   ProductEnd end = ProductEnd::kNone;
-  OfRuns<float> kept;  ///< [rows, columns]
+  NumbersOfRuns<float> kept;  ///< [rows, columns]
   StepMatrix<float> out;
+  Index runs = 1;
+};
+
+/// to = from, rounded to bf16, of several arrays: what products read of parameters and inputs.
+struct StepRounding {
+  struct Part {
+    Index count = 0;
+    OfRuns<const float> from;
+    OfRuns<Bf16> to;
+  };
+  std::vector<Part> parts;
+  static constexpr std::size_t kMostParts = 40;  ///< of one launch
   Index runs = 1;
 };
 
@@ -48,7 +63,7 @@ struct StepNorm {
   OfRuns<const float> x;
   OfRuns<const float> scale;
   OfRuns<const float> bias;  ///< null for RMSNorm
-  OfRuns<float> y;
+  NumbersOfRuns<float> y;
   OfRuns<float> stats;  ///< [rows, 2]
   Index runs = 1;
 };
@@ -61,9 +76,10 @@ struct StepNormGradient {
   OfRuns<const float> x;
   OfRuns<const float> stats;
   OfRuns<const float> scale;
-  OfRuns<const float> dy;
+  NumbersOfRuns<const float> dy;
   OfRuns<const float> base;
   OfRuns<float> dx;
+  OfRuns<Bf16> rounded;      ///< dx for products; null: they read dx itself
   OfRuns<float> scale_sums;  ///< [groups, dim]
   OfRuns<float> bias_sums;   ///< [groups, dim]; null for RMSNorm
   Index runs = 1;
@@ -72,7 +88,7 @@ struct StepNormGradient {
 /// Sums over the rows of several matrices.
 struct StepColumnSums {
   struct Part {
-    OfRuns<const float> x;  ///< [rows, columns]
+    NumbersOfRuns<const float> x;  ///< [rows, columns]
     Index rows = 0, columns = 0, groups = 1;
     OfRuns<float> sums;  ///< [groups, columns]
   };
@@ -84,15 +100,15 @@ struct StepColumnSums {
 /// active = silu(g) u of rows (g, u).
 struct StepSwiglu {
   Index rows = 0, dim = 0;
-  OfRuns<const float> both;  ///< [rows, 2 dim]
-  OfRuns<float> active;      ///< [rows, dim]
+  NumbersOfRuns<const float> both;  ///< [rows, 2 dim]
+  NumbersOfRuns<float> active;      ///< [rows, dim]
   Index runs = 1;
 };
 struct StepSwigluGradient {
   Index rows = 0, dim = 0;
-  OfRuns<const float> both;
-  OfRuns<const float> d_active;
-  OfRuns<float> d_both;
+  NumbersOfRuns<const float> both;
+  NumbersOfRuns<const float> d_active;
+  NumbersOfRuns<float> d_both;
   Index runs = 1;
 };
 
@@ -127,8 +143,9 @@ struct StepSomeTokensGradient {
   OfRuns<const float> from;  ///< [examples, wanted, dim]
   OfRuns<const float> base;  ///< [examples, tokens, dim], or null
   OfRuns<float> to;          ///< [examples, tokens, dim]
+  OfRuns<Bf16> rounded;      ///< `to` for products; null: they read `to` itself
   Index cleared_columns = 0, cleared_row = 0;
-  OfRuns<float> cleared;  ///< [examples, tokens, cleared_row]
+  NumbersOfRuns<float> cleared;  ///< [examples, tokens, cleared_row]
   Index runs = 1;
 };
 
@@ -150,7 +167,7 @@ struct StepRotation {
   Index rows = 0, tokens = 0, row = 0, heads = 0, half = 0;
   bool backward = false;
   const float* table = nullptr;  ///< [tokens, half, 2]: cosine and sine
-  OfRuns<float> x;
+  NumbersOfRuns<float> x;
   Index runs = 1;
 };
 
@@ -176,7 +193,7 @@ struct StepCopySums {
     Index copies = 1, count = 0;
     double factor = 1.0;
     OfRuns<const float> from;  ///< [copies, count]
-    OfRuns<float> out;
+    NumbersOfRuns<float> out;
   };
   std::vector<Part> parts;  ///< at most StepPositions::kMostLayers
   Index runs = 1;
@@ -217,7 +234,7 @@ struct StepQuerySums {
   const float* from = nullptr;  ///< [copies, rows, dim]
   Index tokens = 1;             ///< rows of an example
   TokenSteps steps;             ///< of `to`
-  float* to = nullptr;
+  NumbersOfRuns<float> to;
 };
 
 /// The loss of each row, and its gradient times 1 / count, where `count` terms make the mean.
@@ -227,7 +244,7 @@ struct StepLoss {
   OfRuns<const float> targets;         ///< squared error: [rows, outputs]
   OfRuns<const std::int32_t> classes;  ///< cross-entropy: [rows]
   OfRuns<float> losses;                ///< [rows], summed over outputs
-  OfRuns<float> dy;
+  NumbersOfRuns<float> dy;
   Index runs = 1;
 };
 
@@ -278,7 +295,7 @@ struct StepUpdate {
 };
 
 using StepOperation =
-    std::variant<StepProduct, StepNorm, StepNormGradient, StepColumnSums, StepSwiglu,
+    std::variant<StepProduct, StepRounding, StepNorm, StepNormGradient, StepColumnSums, StepSwiglu,
                  StepSwigluGradient, StepGates, StepExpertShares, StepSwap, StepScaledCopies,
                  StepPathAttention, StepPathAttentionGradient, StepPathRows, StepPathRowsGradient,
                  StepScaledExperts, StepScaledExpertsGradient, StepGatesGradient, StepLookUp,

@@ -11,22 +11,23 @@ namespace headway::training::detail {
 
 struct StepBuilder::Paths {
   struct Layer {
-    Index rows = 0;                 ///< of paths above: H^(L - l)
-    Floats projected, d_projected;  ///< [B, S, 2, H, G]: parts of the arrays of all layers
-    Floats omega, d_omega;          ///< [B, H, S, S], likewise
-    Floats averages;                ///< [B, H, rows, S]
-    Floats values;                  ///< [H, N, N]: a copy, whose runs lie evenly
-    Floats above;                   ///< [H, rows O, N]: weights of the layer above, scaled
-    double scale = 1.0;             ///< 1 / sqrt(H N)
+    Numbers projected, d_projected;  ///< [B, S, 2, H, G]: parts of the arrays of all layers
+    Floats omega, d_omega;           ///< [B, H, S, S], likewise
+    Numbers averages;                ///< [B, H, rows, S]
+    Numbers values;                  ///< [H, N, N]: a copy, whose runs lie evenly
+    Numbers above;                   ///< [H, rows O, N]: weights of the layer above, scaled
+    double scale = 1.0;              ///< 1 / sqrt(H N)
+    Index rows = 0;                  ///< of paths above: H^(L - l)
     std::string prefix;
   };
-  Floats projected, d_projected, omega, d_omega;  ///< of all layers
-  std::vector<Layer> layers;                      ///< from the first on
+  Numbers projected, d_projected;  ///< of all layers
+  Floats omega, d_omega;
+  std::vector<Layer> layers;  ///< from the first on
   Index paths = 1;
-  Floats features;  ///< [B, p, F]
-  Floats last;      ///< [p O, N]: weights above the input matrix, scaled
-  Floats input;     ///< [N, F]: the input matrix, scaled
-  Floats weights;   ///< [O, p, F]
+  Numbers features;  ///< [B, p, F]
+  Numbers last;      ///< [p O, N]: weights above the input matrix, scaled
+  Numbers input;     ///< [N, F]: the input matrix, scaled
+  Numbers weights;   ///< [O, p, F]
 };
 
 void StepBuilder::paths() {
@@ -34,9 +35,9 @@ void StepBuilder::paths() {
   const Index heads = model_.heads;
   const Index pairs = batch_.examples * heads * tokens_ * tokens_;
   const Index projected = rows_ * 2 * model_.query_dim;
-  p.projected = floats("queries, keys", model_.layers * projected);
+  p.projected = numbers("queries, keys", model_.layers * projected);
   p.omega = floats("attention", model_.layers * pairs);
-  p.d_projected = floats("gradient of queries, keys", model_.layers * projected);
+  p.d_projected = numbers("gradient of queries, keys", model_.layers * projected);
   p.d_omega = floats("gradient of attention", model_.layers * pairs);
   p.layers.resize(static_cast<std::size_t>(model_.layers));
   for (Index l = model_.layers - 1; l >= 0; --l) {
@@ -59,7 +60,7 @@ void StepBuilder::paths() {
 
 void StepBuilder::path_features(Paths* p) {
   const Index features = setup_.format.features;
-  const OfRuns<const float> x = {arrays_.inputs, rows_ * features};
+  const ConstNumbers x = inputs();
   for (const Paths::Layer& layer : p->layers) {
     launch(layer.prefix + "queries, keys",
            linear({rows_, features, 2 * model_.query_dim}, x, layer.prefix + "query.weight", "",
@@ -67,16 +68,16 @@ void StepBuilder::path_features(Paths* p) {
   }
   launch("attention", StepPathAttention{model_.layers, batch_.examples, tokens_, model_.heads,
                                         model_.query_dim / model_.heads, p->projected, p->omega});
-  ConstFloats above;
+  ConstNumbers above;
   for (auto layer = p->layers.rbegin(); layer != p->layers.rend(); ++layer) {
     layer->averages =
-        floats(layer->prefix + "averages", batch_.examples * model_.heads * layer->rows * tokens_);
+        numbers(layer->prefix + "averages", batch_.examples * model_.heads * layer->rows * tokens_);
     launch(layer->prefix + "averages",
            StepPathRows{batch_.examples, tokens_, model_.heads, layer->rows, above, layer->omega,
                         layer->averages});
     above = layer->averages;
   }
-  p->features = floats("path features", batch_.examples * p->paths * features);
+  p->features = numbers("path features", batch_.examples * p->paths * features);
   StepProduct product;
   product.batch = batch_.examples;
   product.rows = p->paths;
@@ -94,7 +95,7 @@ void StepBuilder::path_weights(Paths* p) {
   const Index outputs = setup_.format.outputs;
   const auto scale = [](Index inputs) { return 1.0 / std::sqrt(static_cast<double>(inputs)); };
   const auto scaled = [&](const std::string& name, Index count, Index copies) {
-    return floats(name, copies * count);
+    return numbers(name, copies * count);
   };
   StepScaledCopies copies;
   for (Paths::Layer& layer : p->layers) {
@@ -123,7 +124,7 @@ void StepBuilder::path_weights(Paths* p) {
     launch(layer.prefix + "weights below", product);
     StepScaledCopies next;
     if (l == 0) {
-      p->last = floats("weights above input", model_.heads * rows * dim_);
+      p->last = numbers("weights above input", model_.heads * rows * dim_);
       next.parts.push_back({model_.heads * rows * dim_, 1, scale(features), below, p->last});
     } else {
       const Paths::Layer& lower = p->layers[static_cast<std::size_t>(l - 1)];
@@ -144,11 +145,11 @@ void StepBuilder::path_outputs(Paths* p) {
   product.columns = features;
   product.inner = dim_;
   product.left = {p->last, dim_, 0};
-  product.right = {value("input.weight"), features, 0};
+  product.right = {factor("input.weight", dim_ * features), features, 0};
   product.tf32 = tf32();
   product.out = {by_path, features, 0};
   launch("effective weights by path", product);
-  p->weights = floats("effective weights", outputs * all);
+  p->weights = numbers("effective weights", outputs * all);
   launch("effective weights", StepSwap{p->paths, outputs, features, {{by_path, p->weights}}});
 
   const Floats y = floats("outputs", batch_.examples * outputs);
@@ -180,7 +181,7 @@ void StepBuilder::path_weights_gradient(const Paths& p) {
   product.tf32 = tf32();
   product.out = {d_weights, all, 0};
   launch("gradient of effective weights", product);
-  const Floats by_path = floats("gradient of effective weights by path", outputs * all);
+  const Numbers by_path = numbers("gradient of effective weights by path", outputs * all);
   launch("gradient of effective weights by path",
          StepSwap{outputs, p.paths, features, {{d_weights, by_path}}});
 
@@ -195,7 +196,7 @@ void StepBuilder::path_weights_gradient(const Paths& p) {
   input.tf32 = tf32();
   input.out = {sum("input.weight", 1, dim_ * features), features, 0};
   launch("gradient of input.weight", input);
-  const Floats d_below = floats("gradient of weights above input", rows * dim_);
+  const Numbers d_below = numbers("gradient of weights above input", rows * dim_);
   StepProduct last;
   last.rows = rows;
   last.columns = dim_;
@@ -210,7 +211,7 @@ void StepBuilder::path_weights_gradient(const Paths& p) {
   value_gradients(p, d_below);
 }
 
-void StepBuilder::value_gradients(const Paths& p, Floats d_below) {
+void StepBuilder::value_gradients(const Paths& p, Numbers d_below) {
   const Index outputs = setup_.format.outputs;
   for (const Paths::Layer& layer : p.layers) {
     const Index mine = layer.rows * outputs;
@@ -238,8 +239,8 @@ void StepBuilder::value_gradients(const Paths& p, Floats d_below) {
     launch(layer.prefix + "gradients of weights above", above);
     const bool top = &layer == &p.layers.back();
     const double scale = top ? layer.scale / std::sqrt(static_cast<double>(dim_)) : layer.scale;
-    d_below = top ? sum("readout.weight", 1, outputs * dim_)
-                  : floats(layer.prefix + "gradient of weights above", mine * dim_);
+    d_below = top ? Numbers(sum("readout.weight", 1, outputs * dim_))
+                  : numbers(layer.prefix + "gradient of weights above", mine * dim_);
     launch(layer.prefix + "gradient of weights above",
            StepCopySums{{{model_.heads, mine * dim_, scale, of_heads, d_below}}});
   }
@@ -249,8 +250,8 @@ void StepBuilder::path_features_gradient(const Paths& p) {
   const Index features = setup_.format.features;
   const Index outputs = setup_.format.outputs;
   const Index all = p.paths * features;
-  const OfRuns<const float> x = {arrays_.inputs, rows_ * features};
-  const Floats d_features = floats("gradient of path features", batch_.examples * all);
+  const ConstNumbers x = inputs();
+  const Numbers d_features = numbers("gradient of path features", batch_.examples * all);
   StepProduct product;
   product.rows = batch_.examples;
   product.columns = all;
@@ -260,7 +261,7 @@ void StepBuilder::path_features_gradient(const Paths& p) {
   product.tf32 = tf32();
   product.out = {d_features, all, 0};
   launch("gradient of path features", product);
-  Floats d_rows = floats("gradient of averages", batch_.examples * p.paths * tokens_);
+  Numbers d_rows = numbers("gradient of averages", batch_.examples * p.paths * tokens_);
   StepProduct averages;
   averages.batch = batch_.examples;
   averages.rows = p.paths;
@@ -275,12 +276,12 @@ void StepBuilder::path_features_gradient(const Paths& p) {
   for (std::size_t l = 0; l < p.layers.size(); ++l) {
     const Paths::Layer& layer = p.layers[l];
     const bool top = l + 1 == p.layers.size();
-    ConstFloats above;
-    Floats d_above;
+    ConstNumbers above;
+    Numbers d_above;
     if (!top) {
       above = p.layers[l + 1].averages;
-      d_above = floats(layer.prefix + "gradient of averages above",
-                       batch_.examples * layer.rows * tokens_);
+      d_above = numbers(layer.prefix + "gradient of averages above",
+                        batch_.examples * layer.rows * tokens_);
     }
     launch(layer.prefix + "gradient of averages above",
            StepPathRowsGradient{batch_.examples, tokens_, model_.heads, layer.rows, above,

@@ -63,9 +63,8 @@ class TorchEngine final : public TransformerEngine {
                 setup.gpu_kernels != nullptr || setup.make_step_device != nullptr),
         stream_(place_ ? place_->stack->stream() : std::make_shared<OwnStream>(memory_.device())),
         // Of LibTorch's operations the host picks the tokens of each expert: not to be recorded.
-        work_(memory_.device(),
-              setup.model.feed_forward != FeedForward::kMixture ||
-                  (step_device_of(setup) != nullptr && setup.precision != Precision::kBfloat16)) {
+        work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture ||
+                                    step_device_of(setup) != nullptr) {
     const OwnStream::Scope scope(*stream_);
     const MakeStepDevice make = step_device_of(setup);
     take_arrays(make != nullptr);

@@ -22,8 +22,7 @@ TrainOptions without_what_may_differ(TrainOptions options) {
 
 // Whether the hand-written step may serve the run; FusedStep::obstacle() says the rest.
 bool may_be_stacked(const TrainOptions& options) {
-  return options.micro_batches == 1 && options.accumulation == 1 &&
-         options.precision != Precision::kBfloat16;
+  return options.micro_batches == 1 && options.accumulation == 1;
 }
 
 }  // namespace

@@ -102,8 +102,9 @@ void check_same(const Trained& a, const Trained& b) {
 
 // A run alone, beside one other, and between two others in another order, of which one diverges.
 void check_stacks(const TransformerOptions& model, const TrainingTask& task,
-                  const GpuDevice& device = {}) {
-  const EngineSetup setup = engine_setup(model, task, false);
+                  const GpuDevice& device = {}, Precision precision = Precision::kFloat32) {
+  EngineSetup setup = engine_setup(model, task, false);
+  setup.precision = precision;
   const Run a{1, 0.01, false};
   const Run b{2, 0.03, false};
   const Run wrong{3, 0.02, true};
@@ -128,7 +129,7 @@ TransformerOptions model_of(const std::string& attention) {
 }
 
 // The network of the SRAVEN study, whose batch is 128.
-detail::StepCost stack_cost(Index runs) {
+detail::StepCost stack_cost(Index runs, Precision precision = Precision::kFloat32) {
   TransformerOptions model = model_of("hyla");
   model.layers = 4;
   model.model_dim = 128;
@@ -136,6 +137,7 @@ detail::StepCost stack_cost(Index runs) {
   model.query_dim = model.value_dim = 64;
   model.mlp_dim = 256;
   EngineSetup setup;
+  setup.precision = precision;
   setup.model = model;
   setup.format = {36, 9, 0, 8, LossKind::kCrossEntropy, 4, false, {}};
   setup.shapes = detail::parameter_shapes(setup.model, setup.format);
@@ -205,6 +207,33 @@ TEST_CASE("A run has the same bits in any stack: linear-value networks") {
   check_stacks(model, CountingTask(5, false));
 }
 
+TEST_CASE("A run has the same bits in any stack: bf16") {
+  const PatternTask task(5, 2, true);
+  check_stacks(model_of("softmax_hyla"), task, {}, Precision::kBfloat16);
+  GpuDevice by_shape;
+  by_shape.kernels_by_shape = true;
+  check_stacks(model_of("hyla"), task, by_shape, Precision::kBfloat16);
+  TransformerOptions large = model_of("softmax_hyla");  // of attention
+  large.layers = 1;
+  large.heads = 8;
+  large.query_dim = 8 * 16;
+  large.value_dim = 8 * 32;
+  check_stacks(large, task, by_shape, Precision::kBfloat16);
+  TransformerOptions model = model_of("softmax");
+  model.layers = model.encoder_layers = 1;
+  model.positions = Positions::kRotary;
+  model.feed_forward = FeedForward::kMixture;
+  model.experts = 3;
+  check_stacks(model, PatternTask(6, 3), {}, Precision::kBfloat16);
+  model = {};
+  model.network = NetworkKind::kLinearValue;
+  model.layers = 2;
+  model.heads = 2;
+  model.model_dim = 4;
+  model.query_dim = 6;
+  check_stacks(model, CountingTask(5, false), {}, Precision::kBfloat16);
+}
+
 TEST_CASE("A run of a stack that makes no update keeps what it has") {
   const PatternTask task(5, 2);
   const EngineSetup setup = engine_setup(model_of("hyla"), task, false);
@@ -225,10 +254,12 @@ TEST_CASE("A run of a stack that makes no update keeps what it has") {
 }
 
 TEST_CASE("A stack has as many launches as one of its runs") {
-  const detail::StepCost one = stack_cost(1);
-  const detail::StepCost sixteen = stack_cost(16);
-  CHECK(one.launches <= 100);
-  CHECK(sixteen.launches == one.launches);
-  CHECK(sixteen.flops == 16.0 * one.flops);
-  CHECK(std::abs(sixteen.bytes - 16.0 * one.bytes) < 1e-9 * sixteen.bytes);
+  for (const auto precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    const detail::StepCost one = stack_cost(1, precision);
+    const detail::StepCost sixteen = stack_cost(16, precision);
+    CHECK(one.launches <= 100);
+    CHECK(sixteen.launches == one.launches);
+    CHECK(sixteen.flops == 16.0 * one.flops);
+    CHECK(std::abs(sixteen.bytes - 16.0 * one.bytes) < 1e-9 * sixteen.bytes);
+  }
 }

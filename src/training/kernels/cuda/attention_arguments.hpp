@@ -49,7 +49,9 @@ struct GradientArguments {
   Global<const float> known_over_keys;  ///< the same, once it is known
   Global<float> query_sums;             ///< [key slices, B, Sq, H, d]
   TokenSteps query_sum_steps;
-  Global<T> query;  ///< in place of query_sums, or null; kernels made for a shape
+  /// At query_steps, or null. Kernels made for a shape then have no query_sums; general ones store
+  /// it here if there is one key slice.
+  Global<T> query;
   Global<T> key, value;
   Global<float> bias_sums;    ///< [groups, H, Sq, Sk], or null
   Global<float> mixing_sums;  ///< [groups, key slices, H, dv, dv]

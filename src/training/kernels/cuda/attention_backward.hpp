@@ -112,6 +112,7 @@ class AttentionBackward : private ValueGradient<kind, T> {
       place_.example = example;
       clear_queries();
       for (int key = first_key_; key < end_key_; key += x_.plan.tile_keys) run_keys(key);
+      if (!(gradients_.query == nullptr)) store_queries();
     }
   }
 
@@ -215,6 +216,17 @@ class AttentionBackward : private ValueGradient<kind, T> {
   }
 
   // --- results ------------------------------------------------------------------------------
+
+  // The example's gradient of queries, where the slice has all keys.
+  HEADWAY_DEVICE void store_queries() {
+    const Global<float> sums = query_sums(0);
+    const std::int64_t sum_step = gradients_.query_sum_steps.token;
+    const Global<T> to = gradients_.query + Base::offset(0, x_.query_steps, x_.query_dim);
+    const std::int64_t token_step = x_.query_steps.token;
+    for_each(block_, x_.queries, heads_ * x_.query_dim, [&](int row, int column) {
+      put(to, row * token_step + column, get(sums, row * sum_step + column));
+    });
+  }
 
   HEADWAY_DEVICE void store_keys() {
     store_rows(d_key_, steps_.query_row, x_.query_dim, gradients_.key, x_.key_steps,

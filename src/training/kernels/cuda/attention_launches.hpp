@@ -110,10 +110,12 @@ void launch_general_backward(Device& device, const GpuAttentionPlan& plan, Atten
     const std::int64_t row = static_cast<std::int64_t>(x.heads) * x.query_dim;
     gradients.query_sum_steps = {row, row * x.queries};
   }
+  const bool stores_queries = x.plan.key_slices == 1;  // else copies are summed
+  if (stores_queries) gradients.query = out.query;
   const int runs = x.plan.groups * (x.heads / x.plan.heads);
   device.launch({runs, x.plan.key_slices, x.plan.threads, x.plan.shared_bytes},
                 BackwardKernel<kind, T>{x, gradients});
-  if (!(out.query == nullptr)) {
+  if (!stores_queries && !(out.query == nullptr)) {
     const std::int64_t query = plan.query_sums / x.plan.key_slices;
     launch_sum(device, Global<const float>(gradients.query_sums), x.plan.key_slices, query,
                out.query);

@@ -11,8 +11,8 @@
 #include "training/kernels/cuda/launch.hpp"
 #include "training/step/step_operations.hpp"
 
-// The products of a step by cuBLASLt, of float32 or TF32 numbers. The library is not linked: it is
-// the one that LibTorch has loaded, or one that is found by its name.
+// The products of a step by cuBLASLt, of float32, TF32 or bf16 numbers; sums are float32. The
+// library is not linked: it is the one that LibTorch has loaded, or one that is found by its name.
 namespace headway::training::gpu_kernels {
 
 /// The functions that are used, by their own names.
@@ -118,12 +118,13 @@ class CublasPlan {
 
   void run(cublasLtHandle_t handle, void* workspace, std::size_t bytes, cudaStream_t stream) {
     const auto call = [&](const Layouts& on, Index run) {
-      const auto at = [run](const auto& array) { return array.data + run * array.step; };
+      const auto at = [run](const auto& array) { return (array + run * array.step()).data(); };
       const float one = 1.0F;
       const float beta = adds() ? 1.0F : 0.0F;
+      const void* added = adds() ? at(p_.added.data) : at(p_.out.data);
       check(f_.matmul(handle, desc_, &one, at(p_.right.data), on[kRight], at(p_.left.data),
-                      on[kLeft], &beta, adds() ? at(p_.added.data) : at(p_.out.data), on[kAdded],
-                      at(p_.out.data), on[kOut], &chosen_.algo, workspace, bytes, stream),
+                      on[kLeft], &beta, added, on[kAdded], at(p_.out.data), on[kOut], &chosen_.algo,
+                      workspace, bytes, stream),
             "product");
     };
     if (p_.runs == 1 || together_) return call(p_.runs == 1 ? one_ : all_, 0);
@@ -156,29 +157,30 @@ class CublasPlan {
     set_pointers(0);
     // The same for every number of runs, so that the same kernel is chosen.
     if (has_bias_) {
-      set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, static_cast<std::int64_t>(p_.bias.step));
+      set(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, static_cast<std::int64_t>(p_.bias.step()));
     }
     if (!keeps_) return;
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p_.columns));
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, static_cast<std::int64_t>(p_.kept.step));
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, static_cast<std::int64_t>(p_.kept.step()));
   }
   void set_pointers(Index run) {
     if (has_bias_) {
-      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p_.bias.data + run * p_.bias.step);
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, (p_.bias + run * p_.bias.step()).data());
     }
     if (keeps_) {
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p_.kept.data + run * p_.kept.step);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, (p_.kept + run * p_.kept.step()).data());
     }
   }
 
   template <typename Matrix>
   void lay(cublasLtMatrixLayout_t* layout, Index rows, Index columns, const Matrix& x,
            Index batch) {
-    check(f_.layout_create(layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+    const cudaDataType_t type = x.data.is_bf16() ? CUDA_R_16BF : CUDA_R_32F;
+    check(f_.layout_create(layout, type, static_cast<std::uint64_t>(rows),
                            static_cast<std::uint64_t>(columns), x.row),
           "layout");
     const auto count = static_cast<std::int32_t>(batch);
-    const std::int64_t offset = p_.batch > 1 ? x.batch : x.data.step;
+    const std::int64_t offset = p_.batch > 1 ? x.batch : x.data.step();
     check(f_.layout_set(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
           "batch");
     check(
@@ -202,7 +204,7 @@ class CublasPlan {
   // All runs as one batch, where their matrices lie evenly and the kernel takes it.
   void lay_runs(cublasLtHandle_t handle, std::size_t workspace) {
     const auto evenly = [this](const auto& x) {
-      return x.data == nullptr || p_.batch == 1 || x.data.step == p_.batch * x.batch;
+      return x.data == nullptr || p_.batch == 1 || x.data.step() == p_.batch * x.batch;
     };
     if (!evenly(p_.right) || !evenly(p_.left) || !evenly(p_.out) || !evenly(p_.added)) return;
     lay_all(&all_, p_.batch * p_.runs);
@@ -216,11 +218,11 @@ class CublasPlan {
   // some arrays begin at any float.
   template <typename Matrix>
   [[nodiscard]] std::uint32_t alignment_of(const Matrix& x) const {
-    const auto size = static_cast<std::uintptr_t>(sizeof(float));
-    std::uintptr_t all = reinterpret_cast<std::uintptr_t>(x.data.data) |
-                         static_cast<std::uintptr_t>(x.data.step) * size;
+    const auto size = static_cast<std::uintptr_t>(x.data.bytes());
+    std::uintptr_t all = reinterpret_cast<std::uintptr_t>(x.data.data()) |
+                         static_cast<std::uintptr_t>(x.data.step()) * size;
     if (p_.batch > 1) all |= static_cast<std::uintptr_t>(x.batch) * size;
-    std::uint32_t bytes = 4;
+    auto bytes = static_cast<std::uint32_t>(size);
     while (bytes < 256 && all % (2 * bytes) == 0) bytes *= 2;
     return bytes;
   }

@@ -49,7 +49,8 @@ struct GpuAttentionOutputs {
 };
 
 /// A sum over copies that is null, though a workspace for it is there, is left in the workspace:
-/// the caller adds up the copies.
+/// the caller adds up the copies. The gradient of queries is at query_steps where there is one key
+/// slice, else dense.
 struct GpuAttentionGradients {
   void* query = nullptr;    ///< Number
   void* key = nullptr;      ///< Number

@@ -35,22 +35,26 @@ class Products {
 
   void run(const detail::StepProduct& p, gpu_kernels::StreamOfDevice& device) {
     Planned& planned = plans_[&p];
-    if (planned.plan == nullptr) plan(p, &planned);
+    if (!planned.known) plan(p, &planned);
+    gpu_kernels::StepLaunches<gpu_kernels::StreamOfDevice> launches(device);
+    if (planned.plan == nullptr) return launches.plain_product(p);
     planned.plan->run(handle_, workspace_, kWorkspace, device.stream());
     if (planned.left_out == LeftOut::kNothing) return;
-    gpu_kernels::StepLaunches<gpu_kernels::StreamOfDevice> launches(device);
     launches.end_of(p, planned.left_out == LeftOut::kEndAndBias);
   }
 
  private:
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   struct Planned {
-    std::unique_ptr<CublasPlan> plan;
+    bool known = false;
+    std::unique_ptr<CublasPlan> plan;  ///< null: a kernel of ours makes the product
     LeftOut left_out = LeftOut::kNothing;
   };
 
-  // Where cuBLASLt has no such end, a kernel of ours does it.
+  // Where cuBLASLt has no such end, a kernel of ours does it. It may lack products of bf16 whose
+  // rows have an odd length.
   void plan(const detail::StepProduct& p, Planned* planned) {
+    planned->known = true;
     for (const LeftOut left_out : {LeftOut::kNothing, LeftOut::kEnd, LeftOut::kEndAndBias}) {
       if (left_out == LeftOut::kEnd && p.end == detail::ProductEnd::kNone) continue;
       if (left_out == LeftOut::kEndAndBias && p.bias == nullptr) continue;
@@ -59,7 +63,6 @@ class Products {
       if (planned->plan->found()) return;
     }
     planned->plan.reset();
-    throw Error(ErrorKind::kUnavailable, "CUDA: cuBLASLt has no product of this shape");
   }
 
   const gpu_kernels::CublasFunctions& f_;

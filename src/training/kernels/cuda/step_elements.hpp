@@ -15,28 +15,90 @@ HEADWAY_DEVICE void for_numbers(Block& block, std::int64_t count, const Work& wo
   });
 }
 
+/// What a product does with number i before it is written.
+HEADWAY_DEVICE float ended(detail::ProductEnd end, float number, const Numbers<float>& kept,
+                           std::int64_t i) {
+  if (end == detail::ProductEnd::kGelu) {
+    put(kept, i, number);
+    return apply(Nonlinearity::kGelu, number).value;
+  }
+  if (end == detail::ProductEnd::kGeluGradient) {
+    return number * apply(Nonlinearity::kGelu, get(kept, i)).slope;
+  }
+  return number;
+}
+
 /// What a product would do itself before it writes (StepProduct), where it does not: x = x + bias,
 /// then the end. x is dense.
 struct ProductEndKernel {
   std::int64_t count;
   int columns;
   detail::ProductEnd end;
-  ArrayOfRuns<const float> bias;
-  ArrayOfRuns<float> x, kept;
+  Numbers<const float> bias;
+  Numbers<float> x, kept;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     for_numbers(block, count, [&](std::int64_t i) {
       float number = get(x, i);
       if (!(bias == nullptr)) number += get(bias, i % columns);
-      if (end == detail::ProductEnd::kGelu) {
-        put(kept, i, number);
-        number = apply(Nonlinearity::kGelu, number).value;
-      } else if (end == detail::ProductEnd::kGeluGradient) {
-        number *= apply(Nonlinearity::kGelu, get(kept, i)).slope;
-      }
-      put(x, i, number);
+      put(x, i, ended(end, number, kept, i));
     });
+  }
+};
+
+/// A product that a library does not have (StepProduct): a thread has a number of `out`.
+struct PlainProductKernel {
+  struct Factor {
+    Numbers<const float> numbers;
+    std::int64_t batch;
+    std::int64_t outer, inner;  ///< from a row of `out`, or a column, to the next; along the sum
+  };
+  std::int64_t rows, columns, inner, count;
+  bool tf32;
+  Factor left, right;
+  detail::ProductEnd end;
+  Numbers<const float> bias, added;
+  std::int64_t added_batch, added_row, out_batch, out_row;
+  Numbers<float> kept, out;
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    for_numbers(block, count, [&](std::int64_t i) {
+      const std::int64_t batch = i / (rows * columns);
+      const std::int64_t row = i / columns % rows;
+      const std::int64_t column = i % columns;
+      float sum = 0.0F;
+      for (std::int64_t k = 0; k < inner; ++k) {
+        sum = fused(factor(left, batch, row, k), factor(right, batch, column, k), sum);
+      }
+      if (!(bias == nullptr)) sum += get(bias, column);
+      if (!(added == nullptr)) sum += get(added, batch * added_batch + row * added_row + column);
+      put(out, batch * out_batch + row * out_row + column,
+          ended(end, sum, kept, row * columns + column));
+    });
+  }
+  HEADWAY_DEVICE float factor(const Factor& x, std::int64_t batch, std::int64_t outer,
+                              std::int64_t k) const {
+    const float number = get(x.numbers, batch * x.batch + outer * x.outer + k * x.inner);
+    return tf32 ? to_tf32(number) : number;
+  }
+};
+
+/// Block y is a part.
+struct RoundingKernel {
+  struct Part {
+    std::int64_t count;
+    ArrayOfRuns<const float> from;
+    ArrayOfRuns<Bf16> to;
+  };
+  static constexpr int kMostParts = 40;
+  Part parts[kMostParts];
+
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
+    const Part& part = parts[block.y()];
+    for_numbers(block, part.count, [&](std::int64_t i) { put(part.to, i, get(part.from, i)); });
   }
 };
 
@@ -44,7 +106,7 @@ struct ProductEndKernel {
 struct SwapKernel {
   struct Part {
     ArrayOfRuns<const float> from;
-    ArrayOfRuns<float> to;
+    Numbers<float> to;
   };
   static constexpr int kMostParts = 40;
   int first, second, inner;
@@ -69,7 +131,7 @@ struct ScaledCopiesKernel {
     int copies;
     float factor;
     ArrayOfRuns<const float> from;
-    ArrayOfRuns<float> to;
+    Numbers<float> to;
   };
   static constexpr int kMostParts = 40;
   Part parts[kMostParts];
@@ -87,8 +149,8 @@ struct ScaledCopiesKernel {
 struct SwigluKernel {
   std::int64_t rows;
   int dim;
-  ArrayOfRuns<const float> both;
-  ArrayOfRuns<float> active;
+  Numbers<const float> both;
+  Numbers<float> active;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -102,8 +164,8 @@ struct SwigluKernel {
 struct SwigluGradientKernel {
   std::int64_t rows;
   int dim;
-  ArrayOfRuns<const float> both, d_active;
-  ArrayOfRuns<float> d_both;
+  Numbers<const float> both, d_active;
+  Numbers<float> d_both;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -171,7 +233,9 @@ struct SomeTokensGradientKernel {
   std::int64_t examples;
   int tokens, first, wanted, dim, cleared_columns, cleared_row;
   ArrayOfRuns<const float> from, base;
-  ArrayOfRuns<float> to, cleared;
+  ArrayOfRuns<float> to;
+  ArrayOfRuns<Bf16> rounded;
+  Numbers<float> cleared;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -184,7 +248,9 @@ struct SomeTokensGradientKernel {
       if (column < dim) {
         const std::int64_t at = (row / tokens * wanted + place) * dim + column;
         const float before = base == nullptr ? 0.0F : get(base, row * dim + column);
-        put(to, row * dim + column, there ? before + get(from, at) : before);
+        const float sum = there ? before + get(from, at) : before;
+        put(to, row * dim + column, sum);
+        if (!(rounded == nullptr)) put(rounded, row * dim + column, sum);
       } else if (!there) {
         put(cleared, row * cleared_row + column - dim, 0.0F);
       }
@@ -197,7 +263,7 @@ struct RotationKernel {
   int tokens, row, heads, half;
   float direction;  ///< 1, or -1: back
   Global<const float> table;
-  ArrayOfRuns<float> x;
+  Numbers<float> x;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -222,7 +288,7 @@ struct QuerySumsKernel {
   int dim, copies, tokens;
   TokenSteps steps;
   Global<const float> from;
-  Global<float> to;
+  Numbers<float> to;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {

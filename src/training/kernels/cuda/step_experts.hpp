@@ -11,6 +11,7 @@ struct GatesKernel {
   int experts, active;
   ArrayOfRuns<const float> logits;
   ArrayOfRuns<float> gates, chosen, likely;
+  ArrayOfRuns<Bf16> rounded;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -34,7 +35,9 @@ struct GatesKernel {
         put(likely, at + e, x);
       }
       for (int e = 0; e < experts; ++e) {
-        put(gates, at + e, get(gates, at + e) / of_chosen);
+        const float gate = get(gates, at + e) / of_chosen;
+        put(gates, at + e, gate);
+        if (!(rounded == nullptr)) put(rounded, at + e, gate);
         if (!(chosen == nullptr)) put(likely, at + e, get(likely, at + e) / of_all);
       }
     });
@@ -82,8 +85,9 @@ struct ExpertSharesKernel {
 struct ScaledExpertsKernel {
   std::int64_t gate_count;  ///< rows * experts
   int hidden;
-  ArrayOfRuns<const float> gates, active;
-  ArrayOfRuns<float> scaled;
+  ArrayOfRuns<const float> gates;
+  Numbers<const float> active;
+  Numbers<float> scaled;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -96,8 +100,10 @@ struct ScaledExpertsKernel {
 struct ScaledExpertsGradientKernel {
   std::int64_t gate_count;
   int hidden;
-  ArrayOfRuns<const float> gates, before;
-  ArrayOfRuns<float> d_hidden, d_gates;
+  ArrayOfRuns<const float> gates;
+  Numbers<const float> before;
+  Numbers<float> d_hidden;
+  ArrayOfRuns<float> d_gates;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
@@ -127,7 +133,7 @@ struct GatesGradientKernel {
   int experts;
   float balance;  ///< of the loss, times experts / rows
   ArrayOfRuns<const float> gates, d_gates, likely, shares;
-  ArrayOfRuns<float> d_logits;
+  Numbers<float> d_logits;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "training/kernels/cuda/step_experts.hpp"
 #include "training/kernels/cuda/step_paths.hpp"
 #include "training/kernels/cuda/step_sums.hpp"
@@ -25,6 +28,42 @@ class StepLaunches {
     k.kept = bind(p.kept);
     launch(p.runs, of_numbers(k.count), 1, 0, k);
   }
+  /// A product that the device's library does not have.
+  void plain_product(const detail::StepProduct& p) {
+    PlainProductKernel k = {};
+    k.rows = p.rows;
+    k.columns = p.columns;
+    k.inner = p.inner;
+    k.count = p.batch * p.rows * p.columns;
+    k.tf32 = p.tf32;
+    k.left = {bind(p.left.data), p.left.batch, p.left.row, 1};
+    k.right = {bind(p.right.data), p.right.batch, 1, p.right.row};
+    if (p.left_transposed) std::swap(k.left.outer, k.left.inner);
+    if (p.right_transposed) std::swap(k.right.outer, k.right.inner);
+    k.end = p.end;
+    k.bias = bind(p.bias);
+    k.added = bind(p.added.data);
+    k.added_batch = p.added.batch;
+    k.added_row = p.added.row;
+    k.out_batch = p.out.batch;
+    k.out_row = p.out.row;
+    k.kept = bind(p.kept);
+    k.out = bind(p.out.data);
+    launch(p.runs, of_numbers(k.count), 1, 0, k);
+  }
+  void operator()(const detail::StepRounding& r) {
+    for (std::size_t first = 0; first < r.parts.size(); first += RoundingKernel::kMostParts) {
+      RoundingKernel k = {};
+      Index most = 0;
+      int parts = 0;
+      while (parts < RoundingKernel::kMostParts && first + parts < r.parts.size()) {
+        const auto& from = r.parts[first + parts];
+        k.parts[parts++] = {from.count, bind(from.from), bind(from.to)};
+        most = std::max(most, from.count);
+      }
+      launch(r.runs, of_numbers(most), parts, 0, k);
+    }
+  }
   void operator()(const detail::StepNorm& n) {
     NormKernel k = {};
     k.rows = n.rows;
@@ -49,6 +88,7 @@ class StepLaunches {
     k.dy = bind(n.dy);
     k.base = bind(n.base);
     k.dx = bind(n.dx);
+    k.rounded = bind(n.rounded);
     k.scale_sums = bind(n.scale_sums);
     k.bias_sums = bind(n.bias_sums);
     launch(n.runs, k.groups, 1, 2 * kTeamBytes + 2 * bytes(k.dim), k);
@@ -80,7 +120,7 @@ class StepLaunches {
   void operator()(const detail::StepGates& g) {
     launch(g.runs, of_numbers(g.rows), 1, 0,
            GatesKernel{g.rows, whole(g.experts), whole(g.active), bind(g.logits), bind(g.gates),
-                       bind(g.chosen), bind(g.likely)});
+                       bind(g.chosen), bind(g.likely), bind(g.rounded)});
   }
   void operator()(const detail::StepExpertShares& s) {
     launch(s.runs, whole(s.experts), 1, bytes(kStepThreads),
@@ -163,7 +203,8 @@ class StepLaunches {
     launch(l.runs, of_numbers(l.examples * l.tokens * (l.dim + l.cleared_columns)), 1, 0,
            SomeTokensGradientKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
                                     whole(l.dim), whole(l.cleared_columns), whole(l.cleared_row),
-                                    bind(l.from), bind(l.base), bind(l.to), bind(l.cleared)});
+                                    bind(l.from), bind(l.base), bind(l.to), bind(l.rounded),
+                                    bind(l.cleared)});
   }
   void operator()(const detail::StepBlocks& b) {
     BlocksKernel k = {};
@@ -270,6 +311,10 @@ class StepLaunches {
   template <typename T>
   ArrayOfRuns<T> bind(const detail::OfRuns<T>& array) {
     return {device_.bind(array.data), array.step};
+  }
+  template <typename T>
+  Numbers<T> bind(const detail::NumbersOfRuns<T>& array) {
+    return {bind(array.floats), bind(array.halves)};
   }
   template <typename Kernel>
   void launch(Index runs, int x, int y, int shared_bytes, const Kernel& kernel) {

@@ -31,7 +31,7 @@ HEADWAY_DEVICE PathHead path_head(const Block& block, int examples, int tokens, 
 
 struct PathAttentionKernel {
   int examples, tokens, heads, dim;
-  ArrayOfRuns<const float> projected;
+  Numbers<const float> projected;
   ArrayOfRuns<float> omega;
 
   template <typename Memory>
@@ -63,8 +63,10 @@ struct PathAttentionKernel {
 
 struct PathAttentionGradientKernel {
   int examples, tokens, heads, dim;
-  ArrayOfRuns<const float> projected, omega;
-  ArrayOfRuns<float> d_omega, d_projected;
+  Numbers<const float> projected;
+  ArrayOfRuns<const float> omega;
+  ArrayOfRuns<float> d_omega;
+  Numbers<float> d_projected;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -83,9 +85,10 @@ struct PathAttentionGradientKernel {
       float d_key = 0.0F;
       for (int other = 0; other < tokens; ++other) {
         const std::int64_t at = n.queries + other * n.token_step + i;
-        d_query = fused(get(d_omega, n.pairs + token * tokens + other), get(projected, at + n.keys),
-                        d_query);
-        d_key = fused(get(d_omega, n.pairs + other * tokens + token), get(projected, at), d_key);
+        const float to_other = get(d_omega, n.pairs + token * tokens + other);
+        const float from_other = get(d_omega, n.pairs + other * tokens + token);
+        d_query = fused(projected.operand(to_other), get(projected, at + n.keys), d_query);
+        d_key = fused(projected.operand(from_other), get(projected, at), d_key);
       }
       const std::int64_t at = n.queries + token * n.token_step + i;
       put(d_projected, at, d_query);
@@ -97,8 +100,9 @@ struct PathAttentionGradientKernel {
 struct PathRowsKernel {
   std::int64_t examples;
   int tokens, heads, rows;
-  ArrayOfRuns<const float> above, omega;
-  ArrayOfRuns<float> out;
+  Numbers<const float> above;
+  ArrayOfRuns<const float> omega;
+  Numbers<float> out;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -111,7 +115,8 @@ struct PathRowsKernel {
       for (int q = 0; q < tokens; ++q) {
         const float share =
             above == nullptr ? 1.0F / static_cast<float>(tokens) : get(above, row * tokens + q);
-        sum = fused(share, get(omega, column + static_cast<std::int64_t>(q) * tokens), sum);
+        const float weight = get(omega, column + static_cast<std::int64_t>(q) * tokens);
+        sum = fused(share, out.operand(weight), sum);
       }
       put(out, i, sum);
     });
@@ -122,8 +127,11 @@ struct PathRowsKernel {
 struct PathRowsGradientKernel {
   std::int64_t examples;
   int tokens, heads, rows;
-  ArrayOfRuns<const float> above, omega, d_out;
-  ArrayOfRuns<float> d_omega, d_above;
+  Numbers<const float> above;
+  ArrayOfRuns<const float> omega;
+  Numbers<const float> d_out;
+  ArrayOfRuns<float> d_omega;
+  Numbers<float> d_above;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -152,8 +160,8 @@ struct PathRowsGradientKernel {
       for (int h = 0; h < heads; ++h) {
         const std::int64_t head = example * heads + h;
         for (int k = 0; k < tokens; ++k) {
-          sum = fused(get(d_out, head * of_head + row * tokens + k),
-                      get(omega, head * pairs + query * tokens + k), sum);
+          const float weight = get(omega, head * pairs + query * tokens + k);
+          sum = fused(get(d_out, head * of_head + row * tokens + k), d_out.operand(weight), sum);
         }
       }
       put(d_above, i, sum);

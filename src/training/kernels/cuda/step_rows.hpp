@@ -15,6 +15,33 @@ constexpr int kTeam = 32;
 constexpr int kTeams = kStepThreads / kTeam;
 constexpr float kStepNormEpsilon = 1e-6F;
 
+/// NumbersOfRuns: floats or bf16, the other is null. get and put convert.
+template <typename Float>
+struct Numbers {
+  using Half = std::conditional_t<std::is_const_v<Float>, const Bf16, Bf16>;
+  ArrayOfRuns<Float> floats;
+  ArrayOfRuns<Half> halves;
+
+  HEADWAY_DEVICE bool are_bf16() const { return !(halves == nullptr); }
+  HEADWAY_DEVICE bool operator==(std::nullptr_t) const {
+    return floats == nullptr && halves == nullptr;
+  }
+  /// A number that goes into a product with these.
+  HEADWAY_DEVICE float operand(float x) const { return are_bf16() ? to_float(to_bf16(x)) : x; }
+};
+template <typename Float>
+HEADWAY_DEVICE float get(const Numbers<Float>& x, std::int64_t i) {
+  return x.are_bf16() ? get(x.halves, i) : get(x.floats, i);
+}
+template <typename Float>
+HEADWAY_DEVICE void put(const Numbers<Float>& x, std::int64_t i, float value) {
+  if (x.are_bf16()) {
+    put(x.halves, i, value);
+  } else {
+    put(x.floats, i, value);
+  }
+}
+
 /// Partial sums of a block's threads, and one number of each team.
 struct TeamSums {
   Shared<float> partial;  // [threads]
@@ -47,7 +74,8 @@ struct NormKernel {
   int dim;
   bool centred;
   ArrayOfRuns<const float> x, scale, bias;
-  ArrayOfRuns<float> y, stats;
+  Numbers<float> y;
+  ArrayOfRuns<float> stats;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
@@ -95,8 +123,10 @@ struct NormGradientKernel {
   std::int64_t rows;
   int dim, groups;
   bool centred;
-  ArrayOfRuns<const float> x, stats, scale, dy, base;
+  ArrayOfRuns<const float> x, stats, scale, base;
+  Numbers<const float> dy;
   ArrayOfRuns<float> dx, scale_sums, bias_sums;
+  ArrayOfRuns<Bf16> rounded;
 
   HEADWAY_DEVICE float normed(std::int64_t row, int c) const {
     return (get(x, row * dim + c) - get(stats, 2 * row)) * get(stats, 2 * row + 1);
@@ -106,7 +136,9 @@ struct NormGradientKernel {
     for (int c = lane; c < dim; c += kTeam) {
       const std::int64_t at = row * dim + c;
       const float d = r * (get(dy, at) * get(scale, c) - mean - normed(row, c) * along);
-      put(dx, at, base == nullptr ? d : get(base, at) + d);
+      const float sum = base == nullptr ? d : get(base, at) + d;
+      put(dx, at, sum);
+      if (!(rounded == nullptr)) put(rounded, at, sum);
     }
   }
 
@@ -164,7 +196,8 @@ struct LossKernel {
   float share;
   ArrayOfRuns<const float> y, targets;
   ArrayOfRuns<const std::int32_t> classes;
-  ArrayOfRuns<float> losses, dy;
+  ArrayOfRuns<float> losses;
+  Numbers<float> dy;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
@@ -238,7 +271,7 @@ struct LossKernel {
 /// Block y is a part; block x a group of its rows and kTeam of its columns.
 struct ColumnSumsKernel {
   struct Part {
-    ArrayOfRuns<const float> x;
+    Numbers<const float> x;
     std::int64_t rows;
     int columns, groups;
     ArrayOfRuns<float> sums;

@@ -95,7 +95,7 @@ struct CopySumsKernel {
     float factor;
     std::int64_t count;
     ArrayOfRuns<const float> from;
-    ArrayOfRuns<float> out;
+    Numbers<float> out;
   };
   Part parts[kMostStepLayers];
 
