@@ -31,12 +31,15 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
     std::visit([this](const auto& o) { run_one(o); }, operation);
     course_ = std::exchange(emulated::course(), before);
   }
-  void adopt(const char* name, const void* data, Index count, std::size_t /*size*/) override {
+  void adopt(const char* name, const void* data, Index count, std::size_t size) override {
+    bytes_ += static_cast<double>(count) * static_cast<double>(size);
     add(name, const_cast<void*>(data), count, true);  // NOLINT: the device's kernels write to some
   }
   void was_written(const void* data) override {
     for (emulated::Shadow& one : array_of(data).shadow) one.written = true;
   }
+  /// Of all arrays.
+  [[nodiscard]] double bytes() const { return bytes_; }
   /// Launches so far.
   [[nodiscard]] int launches() const { return launches_; }
 
@@ -57,6 +60,7 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
 
  protected:
   void* allocate(const char* name, Index count, std::size_t size, const void* numbers) override {
+    bytes_ += static_cast<double>(count) * static_cast<double>(size);
     memory_.emplace_back(static_cast<std::size_t>(count) * size);
     std::byte* data = memory_.back().data();
     if (numbers != nullptr) std::memcpy(data, numbers, memory_.back().size());
@@ -116,6 +120,7 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
 
   training::GpuDevice sizes_;
   double free_bytes_;
+  double bytes_ = 0.0;
   int launches_ = 0;
   emulated::Course course_;
   std::deque<std::vector<std::byte>> memory_;
