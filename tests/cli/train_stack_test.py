@@ -91,7 +91,7 @@ class Stacks(TrainTest):
             self.assertNotEqual(alone[name], alone["1/" + name[2:]], name)
 
     def test_a_run_that_diverges_harms_no_other(self):
-        sweep = ["--set", "sweep.seed=[1,2]", "--set", "sweep.train.learning_rate=[0.01, 900]"]
+        sweep = ["--set", "sweep.seed=[1,2]", "--set", "sweep.train.learning_rate=[0.01, 900]", "--set", "train.steps=20"]
         stacked, how = self.train("stacked.h5", 4, sweep, code=2)
         self.assertEqual(how, ["stack 4"])
         alone, _ = self.train("alone.h5", 1, sweep, code=2)
@@ -134,8 +134,8 @@ class Stacks(TrainTest):
 
     def test_runs_that_the_memory_does_not_hold_wait_for_the_next_stack(self):
         alone, _ = self.train("alone.h5", 1, ["--set", "sweep.seed=[1,2,3,4,5]"])
-        # Some 60 KB a run: none fits, so that each is trained by itself; two fit; all do.
-        for memory, expected in (("1", ["stack 1"] * 5), ("TWO", ["stack 2", "stack 2", "stack 1"]), ("1e9", ["stack 5"])):
+        # Some 40 KB a run: none fits, so that each is trained by itself; two fit; all do.
+        for memory, expected in (("1", ["stack 1"] * 5), ("9e4", ["stack 2", "stack 2", "stack 1"]), ("1e9", ["stack 5"])):
             with self.subTest(memory=memory):
                 stacked, how = self.train(f"{memory}.h5", 5, ["--set", "sweep.seed=[1,2,3,4,5]"], HEADWAY_TEST_MEMORY=memory)
                 self.assertEqual(how, expected)
