@@ -1,7 +1,7 @@
 """One training step of benchmark_training's models in JAX: the same sizes, batch and work, for a ratio in one run.
 
     python jax_training.py [BENCHMARK_TRAINING] [--repeats N]
-    python jax_training.py --gpu
+    python jax_training.py --gpu [--small]
 
 Needs jax (python -m pip install jax); without it the script says so and ends well. Given the program benchmark_training, it
 runs that too and prints its steps a second beside. This is plain JAX as one would write it: einsum, value_and_grad, AdamW over
@@ -12,7 +12,8 @@ One thread, float32, processor time, the best of N (3) medians: others may use t
 
 With --gpu: SRAVEN's step on JAX's first GPU, by the clock, with operands of products in float32, TF32 (JAX's own choice) or
 bf16; and the time for each step and seed of 16 seeds under vmap. Each line has network, variant, precision (x16: seeds),
-parameters, milliseconds.
+parameters, milliseconds. With --small, too: one layer, two examples, three seeds, on the CPU. The times mean nothing; it
+tells whether the script runs with the JAX that is installed.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import sys
 import time
 from functools import partial
 
-if "--gpu" not in sys.argv:
+if "--gpu" not in sys.argv or "--small" in sys.argv:
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -142,10 +143,11 @@ def step(n, variant, bucket, state, x, targets, rate=1e-3, decay=0.1):
 
 
 def batch(n, rng):
-    x = rng.random((BATCH, n["tokens"], n["features"]), dtype=np.float32)
+    examples = n.get("batch", BATCH)
+    x = rng.random((examples, n["tokens"], n["features"]), dtype=np.float32)
     if n["outputs"] == 1:
-        return jnp.asarray(x), jnp.asarray(rng.random((BATCH, n["scored"]), dtype=np.float32))
-    return jnp.asarray(x), jnp.asarray(rng.integers(n["outputs"], size=(BATCH, n["scored"])))
+        return jnp.asarray(x), jnp.asarray(rng.random((examples, n["scored"]), dtype=np.float32))
+    return jnp.asarray(x), jnp.asarray(rng.integers(n["outputs"], size=(examples, n["scored"])))
 
 
 def start(n, rng):
@@ -203,18 +205,20 @@ def gpu_milliseconds(n, variant, kind, seeds=1):
     return count, statistics.median(times)
 
 
-def print_gpu():
-    devices = [device for device in jax.devices() if device.platform == "gpu"]
+def print_gpu(small):
+    """`tests/gpu/gpu.py` reads the lines."""
+    devices = [device for device in jax.devices() if small or device.platform == "gpu"]
     if not devices:
         print("jax_training: left out, JAX finds no GPU")
         return
+    n, seeds = ({**SRAVEN, "layers": 1, "batch": 2}, 3) if small else (SRAVEN, SEEDS)
     print(f"JAX {jax.__version__} on {devices[0].device_kind}, one jit, scans of 50 steps")
     for variant in ("hyla", "softmax"):
         for kind in PRECISIONS:
-            count, ms = gpu_milliseconds(SRAVEN, variant, kind)
+            count, ms = gpu_milliseconds(n, variant, kind)
             print("sraven", variant, kind, count, f"{ms:.3f}", flush=True)
-        count, ms = gpu_milliseconds(SRAVEN, variant, "tf32", SEEDS)
-        print("sraven", variant, f"tf32x{SEEDS}", count, f"{ms:.3f}", flush=True)
+        count, ms = gpu_milliseconds(n, variant, "tf32", seeds)
+        print("sraven", variant, f"tf32x{seeds}", count, f"{ms:.3f}", flush=True)
 
 
 def headway_seconds(program, repeats):
@@ -239,9 +243,10 @@ def main():
     parser.add_argument("program", nargs="?")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--small", action="store_true")
     arguments = parser.parse_args()
     if arguments.gpu:
-        return print_gpu()
+        return print_gpu(arguments.small)
     headway = headway_seconds(arguments.program, arguments.repeats) if arguments.program else {}
     print(f"JAX {jax.__version__}, batch {BATCH}, one thread, processor time")
     print(f"{'':<12} {'':<8} {'parameters':>10} {'JAX ms':>8} {'steps/s':>8} {'Headway ms':>11} {'steps/s':>8} "

@@ -25,7 +25,7 @@ JobShare share_of_runs(const Options& options, const TrainJob& job,
                        const std::vector<std::size_t>& numbers) {
   const bool on_gpu = std::any_of(job.planned.begin(), job.planned.end(),
                                   [](const PlannedRun& run) { return run.cost.device == "cuda"; });
-  // A stack of sixteen costs few launches a run, and its arrays fit a GPU.
+  // A stack of sixteen costs few launches a run. If it does not fit the GPU, it has fewer runs.
   constexpr int kMostStacked = 16;
   const int on_one_gpu = on_gpu && training::stacks_runs() ? kMostStacked : 1;
   return share_of_cores(numbers.size(), options.jobs.value_or(on_gpu ? on_one_gpu : 0),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <type_traits>
@@ -18,20 +19,29 @@ namespace headway::testing {
 
 class EmulatedStepDevice final : public training::detail::StepDevice {
  public:
-  explicit EmulatedStepDevice(const training::GpuDevice& sizes = {}) : sizes_(sizes) {}
+  explicit EmulatedStepDevice(const training::GpuDevice& sizes = {},
+                              double free_bytes = std::numeric_limits<double>::infinity())
+      : sizes_(sizes), free_bytes_(free_bytes) {}
 
   [[nodiscard]] training::GpuDevice sizes() const override { return sizes_; }
+  [[nodiscard]] double free_bytes() const override { return free_bytes_; }
   // Launches may come from several threads, one after the other: they are counted here.
   void run(const training::detail::StepOperation& operation) override {
     const emulated::Course before = std::exchange(emulated::course(), course_);
     std::visit([this](const auto& o) { run_one(o); }, operation);
     course_ = std::exchange(emulated::course(), before);
   }
-  void adopt(const char* name, const void* data, Index count, std::size_t /*size*/) override {
+  void adopt(const char* name, const void* data, Index count, std::size_t size) override {
+    bytes_ += static_cast<double>(count) * static_cast<double>(size);
     add(name, const_cast<void*>(data), count, true);  // NOLINT: the device's kernels write to some
   }
   /// From now on products are made by the kernel that stands in where a library lacks them.
   void take_products_from_library() { library_has_products_ = false; }
+  void was_written(const void* data) override {
+    for (emulated::Shadow& one : array_of(data).shadow) one.written = true;
+  }
+  /// Of all arrays.
+  [[nodiscard]] double bytes() const { return bytes_; }
   /// Launches so far.
   [[nodiscard]] int launches() const { return launches_; }
 
@@ -44,17 +54,15 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   template <typename T>
   emulated::Global<T> bind(T* pointer) {
     if (pointer == nullptr) return {};
-    const auto* address = reinterpret_cast<const std::byte*>(pointer);
-    auto found = arrays_.upper_bound(address);
-    REQUIRE(found != arrays_.begin());
-    emulated::Array& array = (--found)->second;
-    const std::int64_t offset = (address - found->first) / static_cast<std::int64_t>(sizeof(T));
+    emulated::Array& array = array_of(pointer);
+    const std::int64_t offset = pointer - static_cast<T*>(array.data);
     REQUIRE(offset < array.size);
     return {&array, offset};
   }
 
  protected:
   void* allocate(const char* name, Index count, std::size_t size, const void* numbers) override {
+    bytes_ += static_cast<double>(count) * static_cast<double>(size);
     memory_.emplace_back(static_cast<std::size_t>(count) * size);
     std::byte* data = memory_.back().data();
     if (numbers != nullptr) std::memcpy(data, numbers, memory_.back().size());
@@ -63,6 +71,11 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   }
 
  private:
+  emulated::Array& array_of(const void* pointer) {
+    auto found = arrays_.upper_bound(static_cast<const std::byte*>(pointer));
+    REQUIRE(found != arrays_.begin());
+    return (--found)->second;
+  }
   void add(const char* name, void* data, Index count, bool written) {
     emulated::Shadow first;
     first.written = written;
@@ -129,6 +142,8 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
 
   training::GpuDevice sizes_;
   bool library_has_products_ = true;
+  double free_bytes_;
+  double bytes_ = 0.0;
   int launches_ = 0;
   emulated::Course course_;
   std::deque<std::vector<std::byte>> memory_;

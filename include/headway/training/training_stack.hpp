@@ -18,6 +18,12 @@ bool stacks_runs();
 bool fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
                    const TransformerOptions& other_model, const TrainOptions& other_options);
 
+/// How many of `runs` runs that fit one stack fit the memory that the GPU has free, from 1 to
+/// `runs`: their parameters, gradients, moments and activations, and an evaluation of each. Memory
+/// that LibTorch keeps for later is given back first, so no run should be at work.
+Index runs_that_fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
+                              const TaskFormat& format, Index runs);
+
 /// Networks of one shape that are trained side by side: each step on a GPU is one step of all. So
 /// small networks, which are bound by launches, cost little more than one. Every run is trained by
 /// a Trainer of its own in a thread of its own, as if it were alone. It has the same bits whatever

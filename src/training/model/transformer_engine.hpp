@@ -11,6 +11,7 @@
 
 #include "headway/core/cpu.hpp"
 #include "training/kernels/cuda/gpu_attention.hpp"
+#include "training/model/library_attention.hpp"
 #include "training/model/transformer_blocks.hpp"
 #include "training/model/transformer_parameters.hpp"
 
@@ -51,6 +52,8 @@ struct EngineSetup {
   /// The hand-written step in place of LibTorch's operations, where it serves the network. Null: on
   /// a GPU, if the environment asks for it.
   MakeStepDevice make_step_device = nullptr;
+  /// Layers that LibTorch's own fused attention takes from these kernels.
+  LibraryAttentionUse library_attention = LibraryAttentionUse::kByShape;
 };
 
 /// Bytes of the arrays of all pairs that one query of every example adds, forward and backward.
@@ -142,6 +145,7 @@ class StackMeeting;
 struct StackShape {
   StepBatchShape batch;
   AdamWStep constants;  ///< betas, epsilon and most_norm of every update
+  Index evaluated = 0;  ///< examples at a time in an evaluation
   std::shared_ptr<StackMeeting> meeting;
 };
 
@@ -165,6 +169,9 @@ struct TorchLibrary {
   /// Null where the hand-written step is off, or does not serve such runs.
   std::unique_ptr<EngineStack> (*make_stack)(const EngineSetup& setup,
                                              const StackShape& shape) = nullptr;
+  /// How many of shape.batch.runs runs fit the free memory of the device; 0 where make_stack gives
+  /// null. The meeting may be null.
+  Index (*runs_that_fit)(const EngineSetup& setup, const StackShape& shape) = nullptr;
   /// Whether the hand-written step is on.
   bool (*hand_written_steps)() = nullptr;
   bool (*cuda_available)() = nullptr;
@@ -177,7 +184,7 @@ struct TorchLibrary {
 /// caller; null where the library was built for another one.
 using TorchLibraryEntry = const TorchLibrary* (*)(int interface);
 inline constexpr const char* kTorchLibraryEntry = "headway_torch_library";
-inline constexpr int kTorchInterface = 7;
+inline constexpr int kTorchInterface = 8;
 
 /// Error{kUnavailable} if a limit on address space leaves less than `bytes`. `who` is who needs
 /// them, with a verb, for the message: "LibTorch takes".

@@ -78,6 +78,16 @@ GpuArithmetic arithmetic_of(Precision precision) {
   return GpuArithmetic::kFloat32;
 }
 
+// LibTorch's attention leaves one copy of the gradient of queries.
+GpuAttentionPlan with_one_slice(GpuAttentionPlan plan, const AttentionShape& n) {
+  AttentionPlanSizes& sizes = plan.backward;
+  if (sizes.key_slices == 1) return plan;
+  sizes.slice_keys *= sizes.key_slices;
+  sizes.key_slices = 1;
+  plan.query_sums = n.batch * n.queries * n.heads * n.query_dim;
+  return plan;
+}
+
 // The plan of a run, for several side by side. Their examples are cut as those of one are.
 GpuAttentionPlan of_runs(GpuAttentionPlan plan, Index runs) {
   for (AttentionPlanSizes* sizes : {&plan.forward, &plan.sums, &plan.backward}) {
@@ -105,7 +115,10 @@ std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
   const auto plan = plan_gpu_attention(a.layer.shape, a.layer.options, a.layer.arithmetic,
                                        n.positions == Positions::kRelative, batch.dropout, device);
   if (!plan) return std::nullopt;
-  a.plan = of_runs(*plan, batch.runs);
+  const bool by_library = library_attention_takes(
+      setup.library_attention, a.layer,
+      {n.positions == Positions::kRelative, batch.masked, batch.dropout}, device);
+  a.plan = of_runs(by_library ? with_one_slice(*plan, a.layer.shape) : *plan, batch.runs);
   a.layer.shape.batch *= batch.runs;
   return a;
 }

@@ -1,6 +1,7 @@
 // A device that a hand-written training step runs on: an NVIDIA GPU, or one that stands in for it.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -24,6 +25,12 @@ class StepDevice {
   /// Tells of an array of somebody else, whose numbers operations may read. Null: there is none.
   virtual void adopt(const char* /*name*/, const void* /*data*/, Index /*count*/,
                      std::size_t /*size*/) {}
+  /// Tells that somebody else has written to the array that `data` lies in.
+  virtual void was_written(const void* /*data*/) {}
+  /// Bytes of memory that nobody has taken.
+  [[nodiscard]] virtual double free_bytes() const {
+    return std::numeric_limits<double>::infinity();
+  }
 
   /// An array of `count` numbers, kept until the device goes.
   template <typename T>
@@ -36,8 +43,6 @@ class StepDevice {
     return static_cast<const T*>(
         allocate(name, static_cast<Index>(numbers.size()), sizeof(T), numbers.data()));
   }
-
- protected:
   /// `numbers` null: the array holds nothing yet.
   virtual void* allocate(const char* name, Index count, std::size_t size,
                          const void* numbers = nullptr) = 0;

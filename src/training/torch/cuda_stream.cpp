@@ -2,6 +2,7 @@
 
 #ifdef HEADWAY_TORCH_CUDA
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -16,6 +17,8 @@ namespace headway::training::detail {
 void* current_stream(at::Device device) {
   return device.is_cuda() ? c10::cuda::getCurrentCUDAStream(device.index()).stream() : nullptr;
 }
+
+void release_kept_memory() { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
 struct OwnStream::Stream {
   c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
@@ -83,6 +86,8 @@ void RepeatedWork::run(const std::function<void()>& work) {
 #else
 
 void* current_stream(at::Device /*device*/) { return nullptr; }
+
+void release_kept_memory() {}
 
 struct OwnStream::Stream {};
 struct OwnStream::Scope::Guard {};

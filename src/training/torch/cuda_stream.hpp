@@ -12,6 +12,9 @@ namespace headway::training::detail {
 /// The stream on which LibTorch's operations run in this thread, a cudaStream_t; null on the CPU.
 void* current_stream(at::Device device);
 
+/// Gives back the memory of a GPU that LibTorch keeps for arrays to come.
+void release_kept_memory();
+
 /// A stream of its own, so that several runs share a GPU.
 class OwnStream {
  public:

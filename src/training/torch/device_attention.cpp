@@ -2,6 +2,7 @@
 
 #include "training/torch/cuda_stream.hpp"
 #include "training/torch/function_tools.hpp"
+#include "training/torch/library_attention.hpp"
 
 namespace headway::training::detail {
 
@@ -115,8 +116,15 @@ const std::optional<GpuAttentionPlan>& DeviceAttention::plan_of(const GpuAttenti
   if (found != plans_.end()) return found->second;
   return plans_
       .emplace(key, plan_gpu_attention(n, layer.options, layer.arithmetic, bias_gradient, dropout,
-                                       kernels_->device()))
+                                       sizes()))
       .first->second;
+}
+
+bool DeviceAttention::by_library(const GpuAttentionLayer& layer, const PairTensors& in) const {
+  return has_library_attention(in.query.device().type()) &&
+         library_attention_takes(library_, layer,
+                                 {in.distances.defined(), in.mask.defined(), in.dropout.defined()},
+                                 sizes());
 }
 
 Tensor DeviceAttention::attended(const AttentionShape& n, const AttentionOptions& options,
@@ -126,12 +134,17 @@ Tensor DeviceAttention::attended(const AttentionShape& n, const AttentionOptions
   const GpuArithmetic full =
       precision_ == Precision::kTf32 ? GpuArithmetic::kTf32 : GpuArithmetic::kFloat32;
   const GpuAttentionLayer layer = {n, options, half ? GpuArithmetic::kBf16 : full};
-  const bool bias_gradient = in.distances.defined() && in.distances.requires_grad();
-  const auto& plan = plan_of(layer, bias_gradient, in.dropout.defined());
-  if (!plan) return {};
   const auto numbers = [half](const Tensor& x) {
     return x.to(half ? at::kBFloat16 : at::kFloat).contiguous();
   };
+  if (by_library(layer, in)) {
+    return library_attention_function(numbers(in.query), numbers(in.key), numbers(in.value),
+                                      options.causal)
+        .to(in.value.scalar_type());
+  }
+  const bool bias_gradient = in.distances.defined() && in.distances.requires_grad();
+  const auto& plan = plan_of(layer, bias_gradient, in.dropout.defined());
+  if (!plan) return {};
   const auto dense = [](const Tensor& x) { return maybe(x.defined() ? x.contiguous() : x); };
   const Tensor bias =
       in.distances.defined() ? numbers_of_pairs(in, n.queries, n.keys).to(at::kFloat) : Tensor();

@@ -14,9 +14,10 @@ const GpuAttentionKernels* built_gpu_kernels();
 
 class DeviceAttention {
  public:
-  /// `kernels` null: nothing fits.
-  DeviceAttention(const GpuAttentionKernels* kernels, Precision precision)
-      : kernels_(kernels), precision_(precision) {}
+  /// `kernels` null: nothing fits. `library`: layers that LibTorch's own fused attention takes.
+  DeviceAttention(const GpuAttentionKernels* kernels, Precision precision,
+                  LibraryAttentionUse library)
+      : kernels_(kernels), precision_(precision), library_(library) {}
 
   /// o [B, Sq, H, dv] of eqs. 1 to 7; undefined where no tile of the layer fits the device. Memory
   /// is linear in queries and keys, but for the numbers of distances, which are laid out by pair.
@@ -29,8 +30,17 @@ class DeviceAttention {
                                                                bool bias_gradient,
                                                                bool dropout) const;
 
+  /// Of the device, asked once.
+  [[nodiscard]] const GpuDevice& sizes() const {
+    if (!sizes_) sizes_ = kernels_->device();
+    return *sizes_;
+  }
+  [[nodiscard]] bool by_library(const GpuAttentionLayer& layer, const PairTensors& in) const;
+
   const GpuAttentionKernels* kernels_;
   Precision precision_;
+  LibraryAttentionUse library_;
+  mutable std::optional<GpuDevice> sizes_;
   mutable std::map<Key, std::optional<GpuAttentionPlan>> plans_;
 };
 

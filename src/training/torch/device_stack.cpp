@@ -5,6 +5,7 @@
 
 #include "headway/error.hpp"
 #include "training/model/named_tensors.hpp"
+#include "training/torch/library_attention.hpp"
 
 namespace headway::training::detail {
 namespace {
@@ -23,7 +24,7 @@ DeviceStack::DeviceStack(const EngineSetup& setup, const StackShape& shape, Make
       work_(memory_.device(), true) {
   const OwnStream::Scope scope(*stream_);
   make_arrays();
-  device_ = make(current_stream(memory_.device()));
+  device_ = with_library_attention(setup_, make(current_stream(memory_.device())));
   step_ = std::make_unique<FusedStep>(setup_, shape_.batch, step_arrays(), shape_.constants,
                                       device_.get());
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "training/torch/cuda_stream.hpp"
+#include "training/torch/library_attention.hpp"
 #ifdef HEADWAY_GPU_KERNELS
 #include "training/kernels/cuda/gpu_step.hpp"
 #endif
@@ -74,7 +75,7 @@ bool DeviceStep::serves(const StepBatch& batch, bool moved, const AdamWStep& con
   if (make_ == nullptr) return false;
   if (!moved && step_ != nullptr && same_constants(constants, constants_)) return true;
   step_.reset();
-  device_ = make_(current_stream(on_.values.device()));
+  device_ = with_library_attention(setup_, make_(current_stream(on_.values.device())));
   const StepBatchShape shape = {batch.input.x.size(0), batch.input.mask.defined(),
                                 batch.input.dropout.defined()};
   if (!FusedStep::obstacle(setup_, shape, device_->sizes()).empty()) {

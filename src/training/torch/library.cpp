@@ -3,6 +3,7 @@
 #include <torch/csrc/api/include/torch/cuda.h>
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "training/step/step_memory.hpp"
 #include "training/torch/device_attention.hpp"
 #include "training/torch/engine.hpp"
 #include "training/torch/matrix_product.hpp"
@@ -48,6 +49,19 @@ std::unique_ptr<EngineStack> make_stack(const EngineSetup& setup, const StackSha
   });
 }
 
+Index fitting_runs(const EngineSetup& setup, const StackShape& shape) {
+  const MakeStepDevice make = step_device_of(setup);
+  if (make == nullptr) return 0;
+  return guarded(1, [&]() -> Index {
+    // What LibTorch keeps of arrays that are gone is no use to a step, which takes its own.
+    release_kept_memory();
+    const std::unique_ptr<StepDevice> device = make(nullptr);
+    const GpuDevice sizes = device->sizes();
+    if (!FusedStep::obstacle(setup, shape.batch, sizes).empty()) return 0;
+    return runs_that_fit(setup, shape, sizes, device->free_bytes());
+  });
+}
+
 bool cuda_found() { return at::hasCUDA() && torch::cuda::is_available(); }
 
 std::string describe() {
@@ -75,7 +89,7 @@ std::string describe() {
 extern "C" __attribute__((visibility("default"))) const headway::training::detail::TorchLibrary*
 headway_torch_library(int interface) {
   using namespace headway::training::detail;  // NOLINT
-  static const TorchLibrary library = {make_engine, make_stack, hand_written_steps,
+  static const TorchLibrary library = {make_engine, make_stack, fitting_runs,  hand_written_steps,
                                        cuda_found,  describe,   matrix_product};
   return interface == kTorchInterface ? &library : nullptr;
 }

@@ -27,7 +27,7 @@ TransformerModel::TransformerModel(const EngineSetup& setup, const std::vector<T
       device_attention_(setup.gpu_kernels == nullptr && setup.device == Device::kCuda
                             ? built_gpu_kernels()
                             : setup.gpu_kernels,
-                        setup.precision) {
+                        setup.precision, setup.library_attention) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     parameters_.emplace(setup.shapes[i].name, parameters[i]);
   }

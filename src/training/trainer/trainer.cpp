@@ -32,6 +32,17 @@ void validate_together(const TrainOptions& options, const TrainingTask& task) {
 
 }  // namespace
 
+detail::EngineSetup detail::engine_setup(const TransformerOptions& model,
+                                         const TrainOptions& options, const TaskFormat& format) {
+  return {model.widened(),
+          format,
+          parameter_shapes(model, format),
+          resolve_device(options.device),
+          options.precision,
+          resolve_threads(options.threads),
+          options.eager};
+}
+
 Trainer::Implementation::Implementation(const TransformerOptions& model,
                                         const TrainOptions& options, const TrainingTask& task,
                                         TrainingStack::Implementation* stack, Index place)
@@ -43,10 +54,7 @@ Trainer::Implementation::Implementation(const TransformerOptions& model,
       source_(model, options, task) {
   shapes_ = detail::parameter_shapes(model, format_);
   validate_together(options, task);
-  setup_ = {model.widened(),   format_,
-            shapes_,           resolve_device(options.device),
-            options.precision, resolve_threads(options.threads),
-            options.eager};
+  setup_ = detail::engine_setup(model, options, format_);
   if (stack != nullptr) engine_ = stack->engine(setup_, options_, place);
   if (engine_ == nullptr) engine_ = detail::torch_library().make_engine(setup_);
   if (options_.best_split.empty()) options_.best_split = task.selection_split();

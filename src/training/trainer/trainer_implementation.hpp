@@ -14,6 +14,14 @@
 
 namespace headway::training {
 
+namespace detail {
+
+/// What a trainer asks an engine for.
+EngineSetup engine_setup(const TransformerOptions& model, const TrainOptions& options,
+                         const TaskFormat& format);
+
+}  // namespace detail
+
 class Trainer::Implementation {
  public:
   /// `stack` null: the run is no part of one.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "headway/training/backend.hpp"
+#include "training/trainer/trainer_implementation.hpp"
 
 namespace headway::training {
 namespace {
@@ -25,6 +26,18 @@ bool may_be_stacked(const TrainOptions& options) {
   return options.micro_batches == 1 && options.accumulation == 1;
 }
 
+detail::StackShape shape_of_stack(const TransformerOptions& model, const TrainOptions& options,
+                                  Index runs) {
+  detail::StackShape shape;
+  shape.batch = {options.batch, false, model.attention_dropout > 0.0, runs};
+  shape.constants.beta_1 = options.beta_1;
+  shape.constants.beta_2 = options.beta_2;
+  shape.constants.epsilon = options.epsilon;
+  shape.constants.most_norm = options.gradient_clip;
+  shape.evaluated = options.eval_batch > 0 ? options.eval_batch : options.batch;
+  return shape;
+}
+
 }  // namespace
 
 bool stacks_runs() { return training_available() && detail::torch_library().hand_written_steps(); }
@@ -33,6 +46,15 @@ bool fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
                    const TransformerOptions& other_model, const TrainOptions& other_options) {
   return may_be_stacked(options) && model == other_model &&
          without_what_may_differ(options) == without_what_may_differ(other_options);
+}
+
+Index runs_that_fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
+                              const TaskFormat& format, Index runs) {
+  if (!may_be_stacked(options)) return 1;
+  const detail::EngineSetup setup = detail::engine_setup(model, options, format);
+  const Index fit =
+      detail::torch_library().runs_that_fit(setup, shape_of_stack(setup.model, options, runs));
+  return fit > 0 ? fit : runs;  // no stack serves them: each trains by itself
 }
 
 std::unique_ptr<detail::TransformerEngine> TrainingStack::Implementation::engine(
@@ -44,12 +66,7 @@ std::unique_ptr<detail::TransformerEngine> TrainingStack::Implementation::engine
     model_ = setup.model;
     options_ = options;
     format_ = setup.format;
-    detail::StackShape shape;
-    shape.batch = {options.batch, false, setup.model.attention_dropout > 0.0, meeting_->runs()};
-    shape.constants.beta_1 = options.beta_1;
-    shape.constants.beta_2 = options.beta_2;
-    shape.constants.epsilon = options.epsilon;
-    shape.constants.most_norm = options.gradient_clip;
+    detail::StackShape shape = shape_of_stack(setup.model, options, meeting_->runs());
     shape.meeting = meeting_;
     detail::EngineSetup stacked = setup;
     stacked.make_step_device = make_;

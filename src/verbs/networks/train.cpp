@@ -102,8 +102,8 @@ class Grid {
   /// Trains run `index` to its end, or to the interruption; one that is done only joins the others.
   /// In a stack it has entered `place`.
   void train(std::size_t index, training::TrainingStack* stack = nullptr, Index place = 0);
-  /// Trains these runs side by side, each in a thread of its own.
-  void train_stack(const std::vector<std::size_t>& runs);
+  /// Trains these runs in stacks: as many in one as fit the memory of the device, then the next.
+  void train_stacks(std::vector<std::size_t> waiting);
 
   /// The runs that began, in order.
   [[nodiscard]] TrainResult result();
@@ -164,6 +164,10 @@ class Grid {
   /// The run as it stands before this call, and its task; nothing where it may not begin any more.
   std::optional<std::pair<TrainTask, TrainedRun>> begin(std::size_t index);
   void train(std::size_t index, const TrainTask& task, TrainedRun& run, training::Trainer& trainer);
+  /// How many of these runs the next stack takes.
+  [[nodiscard]] std::size_t next_stack(const std::vector<std::size_t>& waiting);
+  /// Trains these runs side by side, each in a thread of its own.
+  void train_stack(const std::vector<std::size_t>& runs);
 
   std::span<const TrainRun> runs_;
   const TaskMaker& make_task_;
@@ -234,6 +238,30 @@ void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run,
   if (hooks_.save) hooks_.save(index, run);
 }
 
+void Grid::train_stacks(std::vector<std::size_t> waiting) {
+  while (!waiting.empty()) {
+    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(next_stack(waiting));
+    train_stack({waiting.begin(), end});
+    waiting.erase(waiting.begin(), end);
+  }
+}
+
+std::size_t Grid::next_stack(const std::vector<std::size_t>& waiting) {
+  const std::size_t all = waiting.size();
+  if (all == 1 || interrupted()) return all;  // none of them begins
+  const Study& study = runs_[waiting.front()].study;
+  const TrainTask task = make_task_(study);
+  const auto most = static_cast<std::size_t>(training::runs_that_fit_one_stack(
+      study.train.model, resolved_run(study), task.task->format(), static_cast<Index>(all)));
+  if (most >= all) return all;
+  const std::size_t stacks = (all + most - 1) / most;
+  const std::size_t next = (all + stacks - 1) / stacks;  // all of about the same size
+  observer_.note(fmt::format("the memory of the device holds {} of {} runs at once; the next stack "
+                             "has {}",
+                             most, all, next));
+  return next;
+}
+
 void Grid::train_stack(const std::vector<std::size_t>& runs) {
   training::TrainingStack stack(static_cast<Index>(runs.size()));
   run_jobs(runs.size(), runs.size(), [&](std::size_t i) {
@@ -295,60 +323,6 @@ TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Ob
   return train_part(runs, all, make_task, observer, hooks, share);
 }
 
-std::vector<std::vector<std::size_t>> groups_of_precision(std::span<const TrainRun> runs,
-                                                          const std::vector<std::size_t>& numbers,
-                                                          int jobs) {
-  if (jobs <= 1) return {numbers};
-  std::vector<std::vector<std::size_t>> groups;
-  for (const std::size_t number : numbers) {
-    const training::Precision precision = runs[number].study.train.run.precision;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return runs[group.front()].study.train.run.precision == precision;
-    });
-    if (same != groups.end()) {
-      same->push_back(number);
-    } else {
-      groups.push_back({number});
-    }
-  }
-  return groups;
-}
-
-Stacks stacks_of(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
-                 int jobs) {
-  Stacks all;
-  std::vector<std::vector<std::size_t>> alike;
-  for (const std::size_t number : numbers) {
-    const Study& study = runs[number].study;
-    const auto same = std::find_if(alike.begin(), alike.end(), [&](const auto& some) {
-      const Study& other = runs[some.front()].study;
-      return training::fit_one_stack(study.train.model, resolved_run(study), other.train.model,
-                                     resolved_run(other));
-    });
-    if (same != alike.end()) {
-      same->push_back(number);
-    } else {
-      alike.push_back({number});
-    }
-  }
-  for (const std::vector<std::size_t>& some : alike) {
-    const auto most = static_cast<std::size_t>(std::max(jobs, 1));
-    const std::size_t stacks = (some.size() + most - 1) / most;
-    for (std::size_t i = 0; i < stacks; ++i) {
-      const auto at = [&](std::size_t stack) {
-        return some.begin() + static_cast<std::ptrdiff_t>(stack * some.size() / stacks);
-      };
-      const std::vector<std::size_t> stack(at(i), at(i + 1));
-      if (stack.size() > 1) {
-        all.stacks.push_back(stack);
-      } else {
-        all.alone.push_back(stack.front());
-      }
-    }
-  }
-  return all;
-}
-
 TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
                        const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks,
                        JobShare share) {
@@ -357,7 +331,7 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
   const bool stacked = share.jobs > 1 && hooks.ranks == nullptr && training::stacks_runs();
   for (const std::vector<std::size_t>& group : groups_of_precision(runs, numbers, share.jobs)) {
     const Stacks stacks = stacked ? stacks_of(runs, group, share.jobs) : Stacks{{}, group};
-    for (const std::vector<std::size_t>& stack : stacks.stacks) grid.train_stack(stack);
+    for (const std::vector<std::size_t>& stack : stacks.stacks) grid.train_stacks(stack);
     run_jobs(stacks.alone.size(), static_cast<std::size_t>(share.jobs),
              [&](std::size_t i) { grid.train(stacks.alone[i]); });
   }

@@ -79,6 +79,12 @@ class GpuStepDevice final : public detail::StepDevice {
   }
 
   [[nodiscard]] GpuDevice sizes() const override { return sizes_; }
+  [[nodiscard]] double free_bytes() const override {
+    std::size_t free = 0;
+    std::size_t all = 0;
+    check(cudaMemGetInfo(&free, &all), ErrorKind::kUnavailable, "free memory");
+    return static_cast<double>(free);
+  }
   void run(const detail::StepOperation& operation) override {
     std::visit([this](const auto& o) { run_one(o); }, operation);
   }
