@@ -20,6 +20,10 @@ void ColumnWriter::write(const std::string& path, std::size_t count, FieldLayout
   std::vector<std::string> names;
   for (const auto& [name, column] : columns_) {
     const auto write_one = [&, &name = name](const auto& values) {
+      if (values.size() < count) {
+        fail(ErrorKind::kInternal, "{}: column {} has {} of {} entries", path, name, values.size(),
+             count);
+      }
       if (layout == FieldLayout::kTable) {
         if constexpr (!kIsTexts<decltype(values)>) {
           std::copy_n(values.begin(), rows, table.col(static_cast<Index>(names.size())).begin());

@@ -191,10 +191,11 @@ class LibraryAttentionDevice final : public StepDevice {
                                    passed, a.layer.options.causal);
     const GpuAttentionGradients& to = a.gradients;
     const std::array<Index, 4> queries = {n.batch, n.queries, n.heads, n.query_dim};
-    // The plan has one copy of the gradient of queries (plan_step_attention).
-    put(g.query, to.query_sums != nullptr
-                     ? view(to.query_sums, at::kFloat, queries, to.query_sum_steps)
-                     : view(to.query, type, queries, a.in.query_steps));
+    // The plan has one copy of the gradient of queries (plan_step_attention). Where it is wanted
+    // rounded, its sums are workspace.
+    put(g.query, to.query != nullptr
+                     ? view(to.query, type, queries, a.in.query_steps)
+                     : view(to.query_sums, at::kFloat, queries, to.query_sum_steps));
     put(g.key, view(to.key, type, {n.batch, n.keys, n.heads, n.query_dim}, a.in.key_steps));
     put(g.value, view(to.value, type, {n.batch, n.keys, n.heads, n.value_dim}, a.in.value_steps));
   }

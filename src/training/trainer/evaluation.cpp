@@ -19,6 +19,11 @@ double cross_entropy(std::span<const float> logits, std::size_t target) {
   return largest + std::log(sum) - logits[target];
 }
 
+/// Whether an example has an R^2 of its own: a constant sequence has none.
+bool varies(const TaskBatch& batch, std::size_t b) {
+  return !batch.target_variances.empty() && batch.target_variances[b] > 0.0F;
+}
+
 ExampleScore squared_error_score(const TaskFormat& format, const TaskBatch& batch, std::size_t b,
                                  std::span<const float> outputs) {
   const auto count = static_cast<std::size_t>(format.scored * format.outputs);
@@ -30,8 +35,7 @@ ExampleScore squared_error_score(const TaskFormat& format, const TaskBatch& batc
     if (outputs[i] * target > 0.0) ++score.right;
   }
   score.loss /= static_cast<double>(count);
-  const bool varies = !batch.target_variances.empty() && batch.target_variances[b] > 0.0F;
-  score.r2 = varies ? 1.0 - score.loss / batch.target_variances[b] : numerics::kUndefined;
+  score.r2 = varies(batch, b) ? 1.0 - score.loss / batch.target_variances[b] : numerics::kUndefined;
   return score;
 }
 
@@ -106,12 +110,14 @@ void Evaluator::add(const TaskBatch& batch, std::span<const float> outputs) {
   const double terms =  // of an example's loss
       static_cast<double>(format_.scored) *
       (format_.loss == LossKind::kSquaredError ? static_cast<double>(format_.outputs) : 1.0);
-  for (const ExampleScore& score : example_scores(format_, batch, outputs)) {
-    loss_ += score.loss * terms;
-    tokens_right_ += score.right;
-    if (score.right == format_.scored) ++all_right_;
-    if (std::isnan(score.r2)) continue;
-    r2_ += score.r2;
+  const std::vector<ExampleScore> scores = example_scores(format_, batch, outputs);
+  for (std::size_t b = 0; b < scores.size(); ++b) {
+    loss_ += scores[b].loss * terms;
+    tokens_right_ += scores[b].right;
+    if (scores[b].right == format_.scored) ++all_right_;
+    if (!varies(batch, b)) continue;
+    r2_ +=
+        scores[b].r2;  // undefined outputs make the mean undefined, and leave its column in place
     ++r2_examples_;
   }
   if (format_.loss == LossKind::kSquaredError) add_deviations(batch);

@@ -41,6 +41,21 @@ TEST_CASE("R^2 per example and pooled are those computed by hand, in pieces too"
   CHECK(names_of(result) == std::vector<std::string>{"r2", "r2_pooled"});
 }
 
+TEST_CASE("Outputs that are no numbers make undefined metrics, and leave none out") {
+  // A curve has a column for each metric, so evaluations of a split must have the same ones.
+  Evaluator evaluator({4, 2, 0, 1, LossKind::kSquaredError, 1, false, {}});
+  TaskBatch batch;
+  batch.examples = 2;
+  batch.targets = {1.0F, 3.0F};
+  batch.target_variances = {0.5F, 2.0F};
+  evaluator.add(batch, std::vector<float>{1.5F, std::nanf("")});
+  const Evaluation result = evaluator.result();
+  CHECK(names_of(result) == std::vector<std::string>{"r2", "r2_pooled"});
+  CHECK(std::isnan(result.metric("r2")));
+  CHECK(std::isnan(result.metric("r2_pooled")));
+  CHECK(std::isnan(result.loss));
+}
+
 TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
   Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, false, {}});
   TaskBatch batch;

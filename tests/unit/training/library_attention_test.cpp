@@ -151,6 +151,18 @@ TEST_CASE("LibTorch's attention is that of its operations and of the hand-writte
   }
 }
 
+TEST_CASE("LibTorch's attention reads and writes the rounded arrays of a hand-written step in bf16",
+          "[torch]") {
+  const CountingTask task(7, true);
+  EngineSetup setup = engine_setup(plain_softmax(true), task, true);
+  setup.precision = Precision::kBfloat16;
+  const EngineAnswer ours = answer(setup, task, LibraryAttentionUse::kByShape, true);
+  CHECK(attentions() == 4);
+  const EngineAnswer theirs = answer(setup, task, LibraryAttentionUse::kWhereItCan, true);
+  CHECK(attentions() == 0);
+  check_same_answer(theirs, ours, 0.01);  // both round: the largest of bf16's steps is 2^-8
+}
+
 TEST_CASE("LibTorch's attention takes cross-attention, too", "[torch]") {
   TransformerOptions model = plain_softmax(false);
   model.encoder_layers = 1;
