@@ -256,9 +256,10 @@ std::size_t Grid::next_stack(const std::vector<std::size_t>& waiting) {
   if (most >= all) return all;
   const std::size_t stacks = (all + most - 1) / most;
   const std::size_t next = (all + stacks - 1) / stacks;  // all of about the same size
-  observer_.note(fmt::format("the memory of the device holds {} of {} runs at once; the next stack "
-                             "has {}",
-                             most, all, next));
+  observer_.note(
+      fmt::format("the memory of the device holds {} of {} runs at once; the next stack "
+                  "has {}",
+                  most, all, next));
   return next;
 }
 
