@@ -36,7 +36,7 @@ def run(*words, allowed=(0,)):
 def trained(network, folder):
     """The result of `headway train` with all stages of a network."""
     file = folder / f"{network.name.replace(' ', '-')}.h5"
-    if not file.exists():
+    if not file.exists() or Path(f"{file}.checkpoint").exists():  # with checkpoints: interrupted, and the program goes on
         run("train", f"data/studies/{decodability.PLAN[network.task].study}.toml",
             "--set", f"sweep.seed=[{network.seed}]", "--set", f"sweep.task.held_out=[{network.share}]",
             "--set", f'sweep.train.attention=["{network.variant}"]', "--jobs", 1, "-o", file)

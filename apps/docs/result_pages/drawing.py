@@ -3,13 +3,15 @@
 import hashlib
 import io
 
+import figures_decodability
 import figures_heads
 import figures_networks
 from recorded import ROOT
 from headway.figures import style
 
 # {name of a page: (what draws its figure, the files of data that it is drawn from)}
-FIGURES = {**figures_networks.FIGURES, **figures_heads.FIGURES}
+FIGURES = {**figures_networks.FIGURES, **figures_heads.FIGURES,
+           **figures_decodability.FIGURES}
 FOLDER = ROOT / "data/figures"
 
 

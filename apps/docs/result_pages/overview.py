@@ -1,6 +1,7 @@
 """The table of all experiments: published, ours, and a verdict in at most five words."""
 
 import codes
+import decodability_tables
 import fuzzy_logic
 import hidden_markov
 import learned
@@ -86,6 +87,13 @@ def _codes():
          "HYLA not ahead on rules", _link("sraven-codes", "sraven-full-length-latents", "sraven-latents", "sraven-small-latents")]]
 
 
+def _decodability():
+    _, foretold, _, training = decodability_tables.claim()
+    return [["Do codes foretell held-out scores? Correlation of ranks, half of the networks", "-",
+             f"given the training score {foretold}; training score alone {training}", "codes foretell nothing more",
+             _link("decodability", "decodability")]]
+
+
 VERDICT_OF_RANKING = "claim fails, intervals hold"
 
 
@@ -120,7 +128,7 @@ def _text():
 
 def table():
     return [["experiment", "published", "ours", "verdict", ""], _hidden_markov(), *_one_shot(), *_fuzzy_logic(), *_sraven(),
-            *_codes(), *_heads(), learned.row(), _posteriors(), _text()]
+            *_codes(), *_decodability(), *_heads(), learned.row(), _posteriors(), _text()]
 
 
 def variants_table():

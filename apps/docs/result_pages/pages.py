@@ -9,6 +9,7 @@ import re
 from recorded import ROOT
 
 import codes
+import decodability_tables
 import fuzzy_logic
 import hidden_markov
 import learned
@@ -21,8 +22,8 @@ import removal
 import sraven
 import texts
 
-PARTS = (overview, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, removal, pretrained, ranking, learned,
-         texts)
+PARTS = (overview, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
+         ranking, learned, texts)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 
