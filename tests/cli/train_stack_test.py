@@ -38,6 +38,7 @@ checkpoint_every = 2
 [sweep]
 seed = [1, 2, 3]
 """
+TWO_FIT = "9e4"  # bytes: a run takes some 40 KB
 LONG = ["--set", "train.steps=120", "--set", "train.eval_every=40", "--set", "train.checkpoint_every=4"]
 
 
@@ -67,14 +68,9 @@ class Stacks(TrainTest):
         done = subprocess.run(self.command(output, jobs, arguments), capture_output=True, text=True, check=False, timeout=250,
                               env=self.environment(**more))
         self.check(done, code)
+        self.told = done.stderr
         with open(self.log, encoding="utf-8") as log:
             return content(self.path(output)), log.read().split("\n")[:-1]
-
-    def check_run(self, number, stacked, alone):
-        """A run of a stack has every number that it has alone."""
-        mine = {name: value for name, value in stacked.items() if name.split("@")[0].split("/")[0] == str(number)}
-        self.assertTrue(mine)
-        self.check_same(mine, {name: value for name, value in alone.items() if name in mine})
 
     def test_seeds_of_a_stack_have_the_bits_of_runs_alone(self):
         alone, how = self.train("alone.h5", 1)
@@ -87,7 +83,9 @@ class Stacks(TrainTest):
             self.assertEqual([run.attrs["seed"] for run in runs], [1, 2, 3])
             self.assertEqual([run.attrs["outcome"] for run in runs], ["finished"] * 3)
         # Runs differ, in what they were trained on and in every evaluation: a run that had another's numbers would be seen.
-        for name in (name for name in alone if name.startswith("0/") and "@" not in name and "record" in name):
+        curves = [name for name in alone if name.startswith("0/curves/") and "@" not in name]
+        self.assertEqual({name.rsplit("/", 1)[1] for name in curves}, {"train", "validation", "held_out", "unknown_terms"})
+        for name in curves:
             self.assertNotEqual(alone[name], alone["1/" + name[2:]], name)
 
     def test_a_run_that_diverges_harms_no_other(self):
@@ -100,11 +98,11 @@ class Stacks(TrainTest):
             outcomes = [file[f"runs/{i}"].attrs["outcome"] for i in range(4)]
         self.assertEqual(outcomes, ["finished", "diverged"] * 2)
 
-    def stop(self, output, jobs, when):
+    def stop(self, output, jobs, when, **more):
         """Sends SIGTERM when `when(checkpoints of runs)` is true."""
         folder = self.path(output) + ".checkpoint"
         with subprocess.Popen(self.command(output, jobs, LONG), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=self.environment()) as process:
+                              env=self.environment(**more)) as process:
             limit = time.monotonic() + 200
             while process.poll() is None and time.monotonic() < limit:
                 names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -125,6 +123,22 @@ class Stacks(TrainTest):
         self.assertEqual(how, ["stack 3"])
         self.check_same(stacked, whole)
 
+    def test_a_sweep_of_several_stacks_that_was_stopped_goes_on_to_the_same_bits(self):
+        whole, _ = self.train("whole.h5", 1, LONG)
+        self.stop("parts.h5", 3, lambda names: len(names) == 2, HEADWAY_TEST_MEMORY=TWO_FIT)
+        with h5py.File(self.path("parts.h5")) as file:  # the third run was never begun
+            self.assertEqual([run.attrs["outcome"] for run in file["runs"].values()], ["interrupted"] * 2)
+        stacked, how = self.train("parts.h5", 3, LONG, HEADWAY_TEST_MEMORY=TWO_FIT)
+        self.assertEqual(how, ["stack 2", "stack 1"])
+        self.check_same(stacked, whole)
+
+    def test_networks_that_the_step_does_not_serve_are_trained_alone(self):
+        deep = ["--set", "train.layers=41", "--set", "train.steps=3"]  # one more than a list of launches has room for
+        alone, _ = self.train("alone.h5", 1, deep)
+        several, how = self.train("several.h5", 3, deep, HEADWAY_TEST_MEMORY="1")
+        self.assertEqual(how, ["alone"] * 3)
+        self.check_same(several, alone)
+
     def test_a_stack_goes_on_where_runs_alone_were_stopped(self):
         whole, _ = self.train("whole.h5", 1, LONG)
         self.stop("parts.h5", 1, lambda names: len(names) == 2)  # the first run is done, the second one is not
@@ -134,12 +148,13 @@ class Stacks(TrainTest):
 
     def test_runs_that_the_memory_does_not_hold_wait_for_the_next_stack(self):
         alone, _ = self.train("alone.h5", 1, ["--set", "sweep.seed=[1,2,3,4,5]"])
-        # Some 40 KB a run: none fits, so that each is trained by itself; two fit; all do.
-        for memory, expected in (("1", ["stack 1"] * 5), ("9e4", ["stack 2", "stack 2", "stack 1"]), ("1e9", ["stack 5"])):
+        # None fits, so that each is trained by itself; two fit; all do.
+        for memory, expected in (("1", ["stack 1"] * 5), (TWO_FIT, ["stack 2", "stack 2", "stack 1"]), ("1e9", ["stack 5"])):
             with self.subTest(memory=memory):
-                stacked, how = self.train(f"{memory}.h5", 5, ["--set", "sweep.seed=[1,2,3,4,5]"], HEADWAY_TEST_MEMORY=memory)
+                stacked, how = self.train(f"{memory}.h5", 5, ["-v", "--set", "sweep.seed=[1,2,3,4,5]"], HEADWAY_TEST_MEMORY=memory)
                 self.assertEqual(how, expected)
                 self.check_same(stacked, alone)
+                self.assertEqual("holds 2 of 5 runs at once; the next stack has 2" in self.told, memory == TWO_FIT, self.told)
 
 
 if __name__ == "__main__":

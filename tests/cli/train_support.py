@@ -97,8 +97,6 @@ def content(file_path, group="runs"):
         if "columns" in item.attrs:
             columns = item.attrs["columns"].split(",")
             values = np.delete(values, columns.index("steps_per_second"), axis=1)
-        if values.dtype.kind == "f":
-            values = np.where(np.isnan(values), np.nan, values)  # what is no number has no sign that matters
         found[name] = values.tolist() if values.dtype == object else values.tobytes()
 
     with h5py.File(file_path) as file:

@@ -38,7 +38,7 @@ import random
 import statistics
 from typing import NamedTuple
 
-from recorded import RESULTS, load, shown
+from recorded import RESULTS, load
 
 DATA = "decodability"
 VARIANTS = ("softmax", "linear", "linear_rms_head", "hyla")
@@ -122,9 +122,9 @@ def records():
 
 def rows_of(networks, measure):
     """[(network, stage, measure, training score, held-out score)]. The measure TRAINING is the training score."""
-    rows = []
+    rows, found = [], records()
     for network in networks:
-        untrained, *stages = records()[network]["stages"]
+        untrained, *stages = found[network]["stages"]
         for stage in stages:
             value = stage["known"] if measure == TRAINING else measured(stage, untrained, measure)
             rows.append((network, stage["steps"], value, stage["known"], stage["held_out"]))
@@ -242,7 +242,8 @@ def networks_of(half):
 
 def missing():
     """Networks of the plan that are not recorded yet."""
-    return [network for network in planned() if network not in records()]
+    found = records()
+    return [network for network in planned() if network not in found]
 
 
 @functools.cache

@@ -5,7 +5,8 @@
 namespace headway::training::detail {
 namespace {
 
-// Below it are the kernels for small layers, and layers that launches bound. Not measured.
+// Shorter layers are left to the kernels for small layers, or are bound by launches. A guess: where
+// LibTorch's attention begins to be faster was not measured.
 constexpr Index kFewestTokens = 128;
 // LibTorch's kernels read eight numbers of bf16 at once. Its fast ones take rows of at most 128.
 constexpr Index kAligned = 8;
@@ -27,7 +28,7 @@ bool is_large(const AttentionShape& n) {
 
 bool library_attention_takes(LibraryAttentionUse use, const GpuAttentionLayer& layer,
                              const AttentionExtras& extras, const GpuDevice& device) {
-  if (!can_be_had(layer, extras)) return false;
+  if (use == LibraryAttentionUse::kNever || !can_be_had(layer, extras)) return false;
   if (use == LibraryAttentionUse::kWhereItCan) return true;
   return device.kernels_by_shape && layer.arithmetic == GpuArithmetic::kBf16 &&
          is_large(layer.shape);

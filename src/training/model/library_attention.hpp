@@ -10,6 +10,8 @@ enum class LibraryAttentionUse {
   kByShape,
   /// Every layer that can be had from it, of any size and precision. For tests.
   kWhereItCan,
+  /// None: this LibTorch has no such attention for the device.
+  kNever,
 };
 
 /// What a layer has beside queries, keys and values.

@@ -78,7 +78,7 @@ class FusedStep {
 };
 
 /// A device without memory, to plan a step on.
-class PlannedDevice final : public StepDevice {
+class PlannedDevice : public StepDevice {
  public:
   explicit PlannedDevice(const GpuDevice& sizes = {}) : sizes_(sizes) {}
   [[nodiscard]] GpuDevice sizes() const override { return sizes_; }

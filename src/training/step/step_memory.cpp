@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 namespace headway::training::detail {
 namespace {
 
-class CountedDevice final : public StepDevice {
+class CountedDevice final : public PlannedDevice {
  public:
-  explicit CountedDevice(const GpuDevice& sizes)
-      : planned_(std::make_unique<PlannedDevice>(sizes)) {}
-  [[nodiscard]] GpuDevice sizes() const override { return planned_->sizes(); }
-  void run(const StepOperation& operation) override { planned_->run(operation); }
+  using PlannedDevice::PlannedDevice;
   void* allocate(const char* name, Index count, std::size_t size, const void* numbers) override {
     bytes_ += static_cast<double>(count) * static_cast<double>(size);
-    return planned_->allocate(name, count, size, numbers);
+    return PlannedDevice::allocate(name, count, size, numbers);
   }
   [[nodiscard]] double bytes() const { return bytes_; }
 
  private:
-  std::unique_ptr<StepDevice> planned_;
   double bytes_ = 0.0;
 };
 

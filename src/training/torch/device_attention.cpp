@@ -121,10 +121,8 @@ const std::optional<GpuAttentionPlan>& DeviceAttention::plan_of(const GpuAttenti
 }
 
 bool DeviceAttention::by_library(const GpuAttentionLayer& layer, const PairTensors& in) const {
-  return has_library_attention(in.query.device().type()) &&
-         library_attention_takes(library_, layer,
-                                 {in.distances.defined(), in.mask.defined(), in.dropout.defined()},
-                                 sizes());
+  return library_attention_takes(
+      library_, layer, {in.distances.defined(), in.mask.defined(), in.dropout.defined()}, sizes());
 }
 
 Tensor DeviceAttention::attended(const AttentionShape& n, const AttentionOptions& options,

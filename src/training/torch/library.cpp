@@ -6,10 +6,19 @@
 #include "training/step/step_memory.hpp"
 #include "training/torch/device_attention.hpp"
 #include "training/torch/engine.hpp"
+#include "training/torch/library_attention.hpp"
 #include "training/torch/matrix_product.hpp"
 
 namespace headway::training::detail {
 namespace {
+
+/// Without the use of attention that this LibTorch does not have.
+EngineSetup with_what_there_is(EngineSetup setup) {
+  if (!has_library_attention(setup.device == Device::kCuda ? at::kCUDA : at::kCPU)) {
+    setup.library_attention = LibraryAttentionUse::kNever;
+  }
+  return setup;
+}
 
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
   if (!setup.eager) keep_freed_memory();  // LibTorch's own operations run as LibTorch comes
@@ -17,7 +26,7 @@ std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
 #if TORCH_VERSION_MAJOR >= 2  // 1.13 has no such setting
     at::globalContext().setAllowBF16ReductionCuBLAS(false);
 #endif
-    return std::make_unique<TorchEngine>(setup);
+    return std::make_unique<TorchEngine>(with_what_there_is(setup));
   });
 }
 
@@ -39,7 +48,8 @@ class TorchStack final : public EngineStack {
   std::shared_ptr<DeviceStack> stack_;
 };
 
-std::unique_ptr<EngineStack> make_stack(const EngineSetup& setup, const StackShape& shape) {
+std::unique_ptr<EngineStack> make_stack(const EngineSetup& wanted, const StackShape& shape) {
+  const EngineSetup setup = with_what_there_is(wanted);
   const MakeStepDevice make = step_device_of(setup);
   if (make == nullptr) return nullptr;
   return guarded(1, [&]() -> std::unique_ptr<EngineStack> {
@@ -49,7 +59,8 @@ std::unique_ptr<EngineStack> make_stack(const EngineSetup& setup, const StackSha
   });
 }
 
-Index fitting_runs(const EngineSetup& setup, const StackShape& shape) {
+Index fitting_runs(const EngineSetup& wanted, const StackShape& shape) {
+  const EngineSetup setup = with_what_there_is(wanted);
   const MakeStepDevice make = step_device_of(setup);
   if (make == nullptr) return 0;
   return guarded(1, [&]() -> Index {

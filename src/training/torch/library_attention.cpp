@@ -17,8 +17,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-// --- on a GPU
-// -------------------------------------------------------------------------------------
+// --- on a GPU --------------------------------------------------------------------------------
 
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
 
@@ -48,7 +47,7 @@ LibraryGradients gpu_attention_gradient(const Tensor& d_output, const Tensor& qu
   const auto g = at::_efficient_attention_backward(
       d_output, query, key, value, {}, attended.output, {}, {}, queries, key.size(1), sums, 0.0,
       no_seed, no_seed, causal ? kCausal : kNothingHides, false, std::nullopt,
-      1 /* run of keys: sums have one order */);
+      1);  // part of the keys: a query's gradient is summed in one order
   return {std::get<0>(g), std::get<1>(g), std::get<2>(g)};
 }
 
@@ -63,8 +62,7 @@ LibraryGradients gpu_attention_gradient(const Tensor&, const Tensor&, const Tens
 
 #endif
 
-// --- on the CPU
-// -----------------------------------------------------------------------------------
+// --- on the CPU ------------------------------------------------------------------------------
 
 Tensor by_head(const Tensor& x) { return x.transpose(1, 2); }
 
@@ -105,8 +103,7 @@ struct LibraryFunction : Function<LibraryFunction> {
   }
 };
 
-// --- in a hand-written step
-// -----------------------------------------------------------------------
+// --- in a hand-written step ------------------------------------------------------------------
 
 class LibraryAttentionDevice final : public StepDevice {
  public:
@@ -128,6 +125,8 @@ class LibraryAttentionDevice final : public StepDevice {
   void adopt(const char* name, const void* data, Index count, std::size_t size) override {
     device_->adopt(name, data, count, size);
   }
+  void was_written(const void* data) override { device_->was_written(data); }
+  [[nodiscard]] double free_bytes() const override { return device_->free_bytes(); }
   void* allocate(const char* name, Index count, std::size_t size, const void* numbers) override {
     return device_->allocate(name, count, size, numbers);
   }
@@ -191,8 +190,8 @@ class LibraryAttentionDevice final : public StepDevice {
                                    passed, a.layer.options.causal);
     const GpuAttentionGradients& to = a.gradients;
     const std::array<Index, 4> queries = {n.batch, n.queries, n.heads, n.query_dim};
-    // The plan has one copy of the gradient of queries (plan_step_attention). Where it is wanted
-    // rounded, its sums are workspace.
+    // The plan has one copy of the gradient of queries (plan_step_attention). Without `query` the
+    // step wants floats.
     put(g.query, to.query != nullptr
                      ? view(to.query, type, queries, a.in.query_steps)
                      : view(to.query_sums, at::kFloat, queries, to.query_sum_steps));
@@ -231,7 +230,7 @@ Tensor library_attention_function(const Tensor& query, const Tensor& key, const 
 
 std::unique_ptr<StepDevice> with_library_attention(const EngineSetup& setup,
                                                    std::unique_ptr<StepDevice> device) {
-  if (!has_library_attention(setup.device == Device::kCuda ? at::kCUDA : at::kCPU)) return device;
+  if (setup.library_attention == LibraryAttentionUse::kNever) return device;
   return std::make_unique<LibraryAttentionDevice>(setup, std::move(device));
 }
 

@@ -45,7 +45,7 @@ at::Tensor library_attention_function(const at::Tensor& query, const at::Tensor&
                                       const at::Tensor& value, bool causal);
 
 /// `device`, but for the attention that library_attention_takes(): LibTorch computes it on the
-/// device's arrays. `device` itself where this LibTorch has none. `setup` outlives what returns.
+/// device's arrays. `device` itself where it takes none. `setup` outlives what returns.
 std::unique_ptr<StepDevice> with_library_attention(const EngineSetup& setup,
                                                    std::unique_ptr<StepDevice> device);
 

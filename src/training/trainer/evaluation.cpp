@@ -116,8 +116,8 @@ void Evaluator::add(const TaskBatch& batch, std::span<const float> outputs) {
     tokens_right_ += scores[b].right;
     if (scores[b].right == format_.scored) ++all_right_;
     if (!varies(batch, b)) continue;
-    r2_ +=
-        scores[b].r2;  // undefined outputs make the mean undefined, and leave its column in place
+    // Undefined outputs make the mean undefined. Were they left out, so would be the column of r2.
+    r2_ += scores[b].r2;
     ++r2_examples_;
   }
   if (format_.loss == LossKind::kSquaredError) add_deviations(batch);

@@ -50,7 +50,6 @@ bool fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
 
 Index runs_that_fit_one_stack(const TransformerOptions& model, const TrainOptions& options,
                               const TaskFormat& format, Index runs) {
-  if (!may_be_stacked(options)) return 1;
   const detail::EngineSetup setup = detail::engine_setup(model, options, format);
   const Index fit =
       detail::torch_library().runs_that_fit(setup, shape_of_stack(setup.model, options, runs));

@@ -248,17 +248,18 @@ void Grid::train_stacks(std::vector<std::size_t> waiting) {
 
 std::size_t Grid::next_stack(const std::vector<std::size_t>& waiting) {
   const std::size_t all = waiting.size();
-  if (all == 1 || interrupted()) return all;  // none of them begins
+  if (all == 1 || interrupted()) return all;  // an interrupted call begins no run
   const Study& study = runs_[waiting.front()].study;
   const TrainTask task = make_task_(study);
+  check_train_run(study, *task.task);
   const auto most = static_cast<std::size_t>(training::runs_that_fit_one_stack(
       study.train.model, resolved_run(study), task.task->format(), static_cast<Index>(all)));
   if (most >= all) return all;
   const std::size_t stacks = (all + most - 1) / most;
   const std::size_t next = (all + stacks - 1) / stacks;  // all of about the same size
   observer_.note(
-      fmt::format("the memory of the device holds {} of {} runs at once; the next stack "
-                  "has {}",
+      fmt::format("the memory of the device holds {} of {} runs at once; "
+                  "the next stack has {}",
                   most, all, next));
   return next;
 }

@@ -212,6 +212,22 @@ TEST_CASE("results of training hold their runs and their table") {
   CHECK(io::read_study(out).study.task.kind() == headway::TaskKind::kFuzzyLogic);
 }
 
+TEST_CASE("a record that lacks a metric of its split is a bug, and no file is written") {
+  const testing::ScratchDirectory folder;
+  headway::TrainResult result;
+  result.planned = 1;
+  result.runs = {built_run()};
+  result.runs[0].records.push_back({9, "held_out", 0.75, {{"r2_pooled", 0.375}}, 0.0, 0.0, 105.5});
+  const headway::Study study = runs_of()[0].study;
+  const std::string out = folder.file("out.h5");
+  CHECK(kind_of(
+            [&] {
+              io::write_result(out, study, result, make_provenance(study, "data", {"a"}), false);
+            },
+            "column r2 has 1 of 2 entries") == ErrorKind::kInternal);
+  CHECK_FALSE(fs::exists(out));
+}
+
 TEST_CASE("a record of training is a line of JSON") {
   const TrainedRun run = built_run();
   CHECK(io::train_record_json(1, run, run.records[1]) ==

@@ -193,6 +193,7 @@ TEST_CASE("attention that is too large to keep is computed again, to the same nu
   // One matrix a learned and a frozen head and example: 68 MB, and 34 MB for half of the examples.
   constexpr Index kExamples = 260, kTokens = 128;
   static_assert(kExamples * kTokens * kTokens * 2 * 8 > LearnedAttention::kLargestKeptAttention);
+  static_assert(130 * kTokens * kTokens * 2 * 8 <= LearnedAttention::kLargestKeptAttention);
   model::AttentionPrior prior;
   prior.heads = {2, 1};
   prior.variance = 3.0;

@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "emulated_step.hpp"
 #include "engine_answers.hpp"
+#include "step_networks.hpp"
 #include "training/step/step_builder.hpp"
 
 using namespace headway::training;  // NOLINT: a test
@@ -122,27 +123,10 @@ void check_stacks(const TransformerOptions& model, const TrainingTask& task,
   for (const float x : three[1].values) REQUIRE(std::isfinite(x));
 }
 
-TransformerOptions model_of(const std::string& attention) {
-  TransformerOptions model = small_model();
-  model.attention = attention;
-  return model;
-}
-
-// The network of the SRAVEN study, whose batch is 128.
+// Of a step of runs of the SRAVEN study.
 detail::StepCost stack_cost(Index runs, Precision precision = Precision::kFloat32) {
-  TransformerOptions model = model_of("hyla");
-  model.layers = 4;
-  model.model_dim = 128;
-  model.heads = 16;
-  model.query_dim = model.value_dim = 64;
-  model.mlp_dim = 256;
-  EngineSetup setup;
-  setup.precision = precision;
-  setup.model = model;
-  setup.format = {36, 9, 0, 8, LossKind::kCrossEntropy, 4, false, {}};
-  setup.shapes = detail::parameter_shapes(setup.model, setup.format);
   detail::PlannedDevice device;
-  return FusedStep(setup, {128, false, true, runs}, {}, {}, &device).cost();
+  return sraven_step("hyla", &device, precision, runs).cost();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "emulated_step.hpp"
 #include "engine_answers.hpp"
+#include "step_networks.hpp"
 #include "training/step/step_builder.hpp"
 
 using namespace headway::training;  // NOLINT: a test
@@ -64,37 +65,10 @@ std::vector<detail::StepNumbers> three_updates(const EngineSetup& setup, const T
   return engine->read_steps();
 }
 
-TransformerOptions model_of(const std::string& attention) {
-  TransformerOptions model = small_model();
-  model.attention = attention;
-  return model;
-}
-
-TransformerOptions linear_value_model(Index layers) {
-  TransformerOptions model;
-  model.network = NetworkKind::kLinearValue;
-  model.layers = layers;
-  model.heads = 2;
-  model.model_dim = 4;
-  model.query_dim = 6;
-  model.query_rate = 3.0;
-  return model;
-}
-
-// Launches of a step with the network of the SRAVEN study, whose batch is 128.
+// Launches of a step of the SRAVEN study.
 int sraven_launches(const std::string& attention) {
-  TransformerOptions model = model_of(attention);
-  model.layers = 4;
-  model.model_dim = 128;
-  model.heads = 16;
-  model.query_dim = model.value_dim = 64;
-  model.mlp_dim = 256;
-  EngineSetup setup;
-  setup.model = model;
-  setup.format = {36, 9, 0, 8, LossKind::kCrossEntropy, 4, false, {}};
-  setup.shapes = detail::parameter_shapes(setup.model, setup.format);
   detail::PlannedDevice device;
-  const FusedStep step(setup, {128, false, true}, {}, {}, &device);
+  const FusedStep step = sraven_step(attention, &device);
   INFO(step.table());
   CHECK(step.cost().flops > 9e9);
   CHECK(step.cost().flops < 2e10);

@@ -2,12 +2,17 @@
 // takes, and that it is the same attention, among LibTorch's operations and in a hand-written step.
 #include "training/model/library_attention.hpp"
 
+#include <chrono>
 #include <memory>
+#include <tuple>
+#include <vector>
 
 #include "catch.hpp"
 #include "emulated_kernels.hpp"
 #include "emulated_step.hpp"
 #include "engine_answers.hpp"
+#include "headway/core/jobs.hpp"
+#include "training/step/stack_meeting.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using namespace headway::testing;   // NOLINT
@@ -54,7 +59,8 @@ TransformerOptions plain_softmax(bool causal) {
   return model;
 }
 
-// As engine_answer(), without dropout. `by_hand`: the gradient is that of a hand-written step.
+// As engine_answer(), with dropout where the model has it. `by_hand`: the gradient is that of a
+// hand-written step.
 EngineAnswer answer(EngineSetup setup, const TrainingTask& task, LibraryAttentionUse use,
                     bool by_hand) {
   setup.library_attention = use;
@@ -73,6 +79,9 @@ EngineAnswer answer(EngineSetup setup, const TrainingTask& task, LibraryAttentio
   engine->write(detail::EngineArray::kParameters, flat);
   detail::StepData data;
   task.batch("train", 4, kEngineExamples, data.pieces.emplace_back());
+  if (setup.model.attention_dropout > 0.0) {
+    data.dropout = dropout_of(setup.model, setup.format.tokens);
+  }
   engine->compute_gradients(data);
   engine->read(detail::EngineArray::kGradients, flat);
   return {engine->outputs(data.pieces[0], setup.format.scored),
@@ -176,12 +185,68 @@ TEST_CASE("LibTorch's attention takes cross-attention, too", "[torch]") {
 }
 
 TEST_CASE("Layers with positions, masks or dropout stay with our kernels", "[torch]") {
-  TransformerOptions model = plain_softmax(false);
-  const PatternTask masked(7, 3, true);
-  answer(engine_setup(model, masked, true), masked, LibraryAttentionUse::kWhereItCan, false);
-  CHECK(emulated_calls().backward == 2);
-  model.positions = Positions::kRelative;
   const PatternTask task(7, 3);
-  answer(engine_setup(model, task, true), task, LibraryAttentionUse::kWhereItCan, true);
-  CHECK(attentions() == 4);
+  const PatternTask masked(7, 3, true);
+  TransformerOptions relative = plain_softmax(false);
+  relative.positions = Positions::kRelative;
+  TransformerOptions dropping = plain_softmax(false);
+  dropping.attention_dropout = 0.3;
+  const std::tuple<const char*, TransformerOptions, const PatternTask*> kept[] = {
+      {"masks", plain_softmax(false), &masked},
+      {"positions", relative, &task},
+      {"dropout", dropping, &task}};
+  for (const auto& [name, model, of] : kept) {
+    for (const bool by_hand : {false, true}) {
+      INFO(name << (by_hand ? ", by hand" : ""));
+      answer(engine_setup(model, *of, true), *of, LibraryAttentionUse::kWhereItCan, by_hand);
+      CHECK(emulated_calls().backward + attentions() / 2 == 2);
+    }
+  }
+}
+
+TEST_CASE("LibTorch's attention serves the runs of a stack as it serves each alone", "[torch]") {
+  const PatternTask task(7, 3);
+  EngineSetup setup = engine_setup(plain_softmax(false), task, true);
+  setup.library_attention = LibraryAttentionUse::kWhereItCan;
+  setup.make_step_device = [](void*) -> std::unique_ptr<detail::StepDevice> {
+    return std::make_unique<CountingDevice>();
+  };
+  // The first moments of each run after an update. Runs have other examples and other weights.
+  const auto moments = [&](Index first, Index runs) {
+    detail::StackShape shape;
+    shape.batch = {kEngineExamples, false, false, runs};
+    shape.evaluated = kEngineExamples;
+    shape.meeting = std::make_shared<detail::StackMeeting>(runs);
+    const auto stack = detail::torch_library().make_stack(setup, shape);
+    REQUIRE(stack != nullptr);
+    std::vector<std::vector<float>> all(static_cast<std::size_t>(runs));
+    headway::run_jobs(all.size(), all.size(), [&](std::size_t i) {
+      const auto run = static_cast<Index>(i);
+      shape.meeting->enter(run, std::chrono::seconds(60));
+      const auto engine = stack->engine(run);
+      std::vector<float> flat =
+          detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format));
+      for (float& x : flat) x *= 1.0F + 0.1F * static_cast<float>(first + run);
+      engine->write(detail::EngineArray::kParameters, flat);
+      detail::StepData data;
+      task.batch("train", 10 * (first + run), kEngineExamples, data.pieces.emplace_back());
+      detail::AdamWStep update;
+      update.rate = 0.01;
+      update.update = 1;
+      engine->step(data, update);
+      static_cast<void>(engine->read_steps());
+      engine->read(detail::EngineArray::kFirstMoments, flat);
+      all[i] = flat;
+      shape.meeting->leave(run);
+    });
+    return all;
+  };
+  attentions() = 0;
+  const auto three = moments(0, 3);
+  CHECK(attentions() == 0);
+  for (Index run = 0; run < 3; ++run) {
+    const auto at = static_cast<std::size_t>(run);
+    CHECK(relative_to(three[at], moments(run, 1)[0], 0.0) < 1e-6);
+    CHECK(relative_to(three[at], three[(at + 1) % 3], 0.0) > 0.1);
+  }
 }

@@ -1,6 +1,9 @@
 // How many runs a stack takes: as many as the memory of a device holds.
 #include "training/step/step_memory.hpp"
 
+#include <limits>
+#include <vector>
+
 #include "catch.hpp"
 #include "emulated_step.hpp"
 #include "engine_answers.hpp"
@@ -49,7 +52,7 @@ TEST_CASE("The memory of a step is that of its arrays, and grows by the same for
     const double one = bytes_of(setup, 1);
     const double a_run = bytes_of(setup, 2) - one;
     CHECK(bytes_of(setup, 5) - one == 4.0 * a_run);
-    // Parameters, gradients and moments, and the activations of every layer.
+    // More than parameters, gradients and moments: there are activations, too.
     const double parameters = 16.0 * static_cast<double>(detail::step_parameters(setup.shapes));
     CHECK(a_run > parameters);
     TransformerOptions deeper = model;
@@ -83,13 +86,25 @@ TEST_CASE("Evaluations of more examples leave memory for fewer runs") {
 }
 
 TEST_CASE("The count is what a device is asked for") {
-  const PatternTask task(5, 2);
-  const EngineSetup setup = engine_setup(small_model(), task, false);
-  detail::StepData data;
-  task.batch("train", 0, kExamples, data.pieces.emplace_back());
-  data.dropout = dropout_of(setup.model, setup.format.tokens);
-  for (const std::size_t runs : {1, 3}) {
-    EmulatedStep step(setup, std::vector<detail::StepData>(runs, data));
-    CHECK(step.device_.bytes() == bytes_of(setup, static_cast<Index>(runs)));
+  const auto check = [](TransformerOptions model, const TrainingTask& task, Precision precision) {
+    EngineSetup setup = engine_setup(model, task, false);
+    setup.precision = precision;
+    detail::StepData data;
+    task.batch("train", 0, kExamples, data.pieces.emplace_back());
+    data.dropout = dropout_of(setup.model, setup.format.tokens);
+    for (const std::size_t runs : {1, 3}) {
+      const EmulatedStep step(setup, std::vector<detail::StepData>(runs, data));
+      CHECK(step.device_.bytes() == bytes_of(setup, static_cast<Index>(runs)));
+    }
+  };
+  for (const Precision precision : {Precision::kFloat32, Precision::kBfloat16}) {
+    for (const char* attention : {"softmax", "hyla_deep"}) {
+      INFO(attention << (precision == Precision::kBfloat16 ? ", bf16" : ""));
+      TransformerOptions model = small_model();
+      model.attention = attention;
+      check(model, PatternTask(5, 2), precision);
+      check(model, CountingTask(5, true), precision);   // ids and classes
+      check(model, CountingTask(5, false), precision);  // targets that are numbers
+    }
   }
 }

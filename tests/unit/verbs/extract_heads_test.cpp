@@ -118,14 +118,29 @@ TEST_CASE("the heads and weights of a linear-value network are those of its para
   CHECK(data.heads == std::vector<int>{2, 2});
   CHECK(data.readout == Readout::kMean);
   const std::vector<NamedTensor> given = parameters();
-  const NamedTensor& key = given.at(5);
-  REQUIRE(key.name == "layers.2.key.weight");
-  const Index n0 = tasks::kOneShotFeatures;
-  for (Index g = 0; g < kDims; ++g) {  // of the second head
-    CHECK(data.layers[1].key[1](g, 7) ==
-          static_cast<double>(key.values[static_cast<std::size_t>((kDims + g) * n0 + 7)]));
-  }
   REQUIRE(data.network.has_value());
+  const auto check = [&given](const std::string& name, Index head, const MatrixXd& found) {
+    INFO(name << ", head " << head);
+    const auto named = std::find_if(given.begin(), given.end(),
+                                    [&name](const NamedTensor& t) { return t.name == name; });
+    REQUIRE(named != given.end());
+    RowMatrixXd wanted(found.rows(), found.cols());
+    for (Index i = 0; i < wanted.size(); ++i) {
+      wanted.data()[i] = named->values[static_cast<std::size_t>(head * wanted.size() + i)];
+    }
+    CHECK(found == wanted);
+  };
+  check("input.weight", 0, data.network->input);
+  check("readout.weight", 0, data.network->readout);
+  for (std::size_t l = 0; l < 2; ++l) {
+    const std::string layer = "layers." + std::to_string(l + 1);
+    for (std::size_t h = 0; h < kHeads; ++h) {
+      const auto head = static_cast<Index>(h);
+      check(layer + ".query.weight", head, data.layers[l].query[h]);
+      check(layer + ".key.weight", head, data.layers[l].key[h]);
+      check(layer + ".value.weight", head, data.network->values[l][h]);
+    }
+  }
   const MatrixXd v = model::effective_weights(*data.network);
   CHECK((out.order_parameter - v * v.transpose() / static_cast<double>(kWidth)).norm() <
         1e-12 * out.order_parameter.norm());

@@ -143,16 +143,8 @@ class LargeForward : private LargePairs<dims> {
           multiply_bf16(warp, sum[n], a, b);
         }
       }
-      const float scale = Base::scale();
-      warp.lanes([&](int lane) {
-        HEADWAY_UNROLL
-        for (int i = 0; i < 8; ++i) {
-          const int query = lane / 4 + 8 * (i / 2 % 2);
-          const int key = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-          put(score_, at_pair(query, key) * kScoreStep + warp.index(),
-              scale * sum[i / 4][lane].value[i % 4]);
-        }
-      });
+      Base::put_scores(warp, sum, score_,
+                       [](int query, int key) { return at_pair(query, key) * kScoreStep; });
     });
   }
 

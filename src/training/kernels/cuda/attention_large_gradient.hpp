@@ -7,16 +7,18 @@ namespace headway::training::HEADWAY_GPU {
 /// A tile of the backward pass of HYLA in bf16 on tensor cores, up to the gradient of its weights.
 /// With z = phi(u), u = sum_h b_h v_h (eq. 6) and o_h = sum_k b_h z,
 ///   d_z = sum_h b_h d_o_h,  d_u = phi'(u) d_z,  d_b_h = z . d_o_h + d_u . v_h.
-/// Five steps with a barrier after each; "inner" sums run over 16 numbers, or over the eight heads:
+/// Five steps with a barrier after each. Products sum over 16 numbers at a time, or over the eight
+/// heads:
 ///   scores    a warp a head: [queries x d] [d x keys]
 ///   weights   a thread a pair
 ///   d_z       a warp two queries: for each [keys x heads] [heads x dv]
 ///   d_u       a warp two keys: for each [queries x heads] [heads x dv] makes u, then
 ///             [queries x dv] [dv x heads] a part of d_b, then [dv x queries] [queries x heads] d_v
 ///   d_b       a warp two queries: for each [keys x dv] [dv x heads]
-/// Between them go through shared memory: scores and d_b in float, weights in bf16, and 2 dv bytes
-/// a pair for d_z, whose place z takes. d_u stays in registers where it is made. Keys are read from
-/// memory as operands: there is no room to keep them, and a multiprocessor's cache does.
+/// The steps hand on through shared memory: scores and d_b in float, weights in bf16, and d_z in
+/// bf16, 2 dv bytes a pair. z overwrites d_z. d_u stays in the registers of the warp that made it.
+/// Keys are read from global memory each time: shared memory has no room for them, and the cache
+/// holds them.
 template <int dims>
 class LargeGradient : protected LargePairs<dims> {
  protected:
@@ -124,21 +126,13 @@ class LargeGradient : protected LargePairs<dims> {
           multiply_bf16(warp, sum[n], a, b);
         }
       }
-      const float scale = Base::scale();
-      warp.lanes([&](int lane) {
-        HEADWAY_UNROLL
-        for (int i = 0; i < 8; ++i) {
-          const int query = lane / 4 + 8 * (i / 2 % 2);
-          const int key = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-          put(score_, at_pair(query, key) + warp.index(), scale * sum[i / 4][lane].value[i % 4]);
-        }
-      });
+      Base::put_scores(warp, sum, score_, [](int query, int key) { return at_pair(query, key); });
     });
   }
 
-  // The weights of a pair after dropout (eqs. 2 to 4), as operands. score_ keeps what the gradient
-  // of the scores wants: s, of softmax the weight a before dropout; and behind them the factor, of
-  // dropout and RMSHead, that makes b of it. Of hidden pairs all are 0.
+  // The weights b of a pair after dropout (eqs. 2 to 4), as operands. For score_gradient() score_
+  // keeps a number a of each head: the score, or softmax's weight. Behind them is the factor of
+  // dropout and RMSHead, with b = factor a. Of hidden pairs all are 0.
   HEADWAY_DEVICE void weigh(int pair) const {
     const int query = pair / kSide;
     const int key = pair % kSide;

@@ -21,7 +21,8 @@ bool takes(const AttentionShape& n, const AttentionOptions& options) {
          (n.value_dim == 32 || n.value_dim == 64);
 }
 
-// Queries of a launch of the backward pass: all, or as many whole blocks as the bound allows.
+// Queries of a launch of the backward pass: all, or as many whole blocks as kMostScoreFloats
+// allows, but never fewer than kFewestQueries.
 Index chunk_of(const AttentionShape& n) {
   const Index step = LargeTile::kSide * LargeQueryGradient::kTiles;
   const Index most = kMostScoreFloats / (n.batch * large_score_floats(step, n.keys)) * step;

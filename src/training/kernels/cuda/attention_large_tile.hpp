@@ -11,8 +11,9 @@ struct LargeTile {
   static constexpr int kSide = 16;
   static constexpr int kHeads = 8;
   static constexpr int kWarps = 8;
-  static constexpr int kMostSteps = 4;  // of 16 dims of queries and keys
-  static constexpr int kPadding = 8;    // numbers; rows then begin in different banks
+  static constexpr int kMostSteps = 4;          // of 16 dims of queries and keys
+  static constexpr int kPadding = 8;            // numbers; rows then begin in different banks
+  static_assert(32 * kWarps == kSide * kSide);  // a thread has one pair
 };
 
 /// Queries of which a launch makes the gradients, first ... end - 1.
@@ -109,6 +110,21 @@ class LargePairs : protected LargeTile {
   }
   HEADWAY_DEVICE float dropout(int query, int key) const {
     return dropout_of(x_.dropout, first_query_ + query, first_key_ + key, x_.keys);
+  }
+  // Scores of a warp's head: products of 16 queries with 8 keys, twice. `place`: where a pair's
+  // heads begin.
+  template <typename Place>
+  HEADWAY_DEVICE void put_scores(const Warp& warp, const Lanes<Floats4> (&sum)[2], Shared<float> to,
+                                 const Place& place) const {
+    const float factor = scale();
+    warp.lanes([&](int lane) {
+      HEADWAY_UNROLL
+      for (int i = 0; i < 8; ++i) {
+        const int query = lane / 4 + 8 * (i / 2 % 2);
+        const int key = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+        put(to, place(query, key) + warp.index(), factor * sum[i / 4][lane].value[i % 4]);
+      }
+    });
   }
   // RMSHead's 1 / sqrt(mean over heads of s^2 + epsilon), from the sum of the squares.
   static HEADWAY_DEVICE float inverse_norm(float squares) {
