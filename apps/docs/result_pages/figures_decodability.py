@@ -24,8 +24,9 @@ def foretelling():
     _measures(both)
     for variant in decodability.VARIANTS:
         both.plot([], [], "o", color=(COLOURS | DARKER)[variant], label=variant)
-    for mark, words in zip(MARKS, ("first stage", "second stage", "last stage")):
-        both.plot([], [], mark, color=style.MUTED, markerfacecolor="white", label=words)
+    (stages,) = {plan.stages for plan in decodability.PLAN.values()}
+    for mark, steps in zip(MARKS, stages, strict=True):
+        both.plot([], [], mark, color=style.MUTED, markerfacecolor="white", label=f"{steps:,} steps")
     style.legend_outside(both)
     return figure
 
@@ -39,7 +40,7 @@ def _measures(axes):
     axes.axhline(0, color=style.FAINT, linewidth=1)
     axes.axvline(0, color=style.FAINT, linewidth=1)
     axes.set(xlim=(-0.8, 0.8), ylim=(-0.8, 0.8))
-    titled(axes, "all measures (diamond: the one tested)", "S, half A", "S, half B")
+    titled(axes, "all measures (diamond: the one tested)", "correlation, half A", "correlation, half B")
 
 
 FIGURES = {"decodability": (foretelling, ("results/decodability.json",))}

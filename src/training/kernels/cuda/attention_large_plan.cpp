@@ -17,14 +17,14 @@ constexpr Index kFewestQueries = 256;               // of a chunk
 
 bool takes(const AttentionShape& n, const AttentionOptions& options) {
   return n.heads == LargeTile::kHeads && options.value_network == ValueNetwork::kHyla &&
-         n.query_dim % 16 == 0 && n.query_dim <= 16 * LargeTile::kMostSteps &&
+         n.query_dim % 16 == 0 && n.query_dim <= Index{16} * LargeTile::kMostSteps &&
          (n.value_dim == 32 || n.value_dim == 64);
 }
 
 // Queries of a launch of the backward pass: all, or as many whole blocks as kMostScoreFloats
 // allows, but never fewer than kFewestQueries.
 Index chunk_of(const AttentionShape& n) {
-  const Index step = LargeTile::kSide * LargeQueryGradient::kTiles;
+  const Index step = Index{LargeTile::kSide} * LargeQueryGradient::kTiles;
   const Index most = kMostScoreFloats / (n.batch * large_score_floats(step, n.keys)) * step;
   return std::min(n.queries, std::max(most, kFewestQueries));
 }

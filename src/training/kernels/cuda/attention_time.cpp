@@ -46,8 +46,8 @@ PairWork small_pair(const GpuAttentionLayer& layer, GpuAttentionPass pass) {
   const SmallPadding p = small_padding(n.heads, std::max(n.query_dim, n.value_dim));
   const bool backward = pass == GpuAttentionPass::kBackward;
   const bool generated = is_generated(layer.options.value_network);
-  const double own = kSmallRow / p.dims;
-  const double lanes = p.heads / own;
+  const int own = kSmallRow / p.dims;
+  const double lanes = static_cast<double>(p.heads) / own;
   PairWork w;
   const double rows = backward ? (generated ? 6.5 : 3.5) : (generated ? 3.0 : 2.0);
   w.multiply_adds = rows * kSmallRow;
@@ -77,7 +77,7 @@ GpuAttentionTime small_time(const GpuAttentionLayer& layer, const GpuAttentionPl
       ceiling(queries, sizes.tile_queries) + (backward ? ceiling(keys, sizes.tile_queries) : 0);
   const double blocks = as_double(n.batch) * tiles;
   const double steps = ceiling(std::max(queries, keys), sizes.token_lanes);
-  const double warps_of_block = sizes.threads / 32;
+  const int warps_of_block = sizes.threads / 32;
   const bool again = backward && plan.over_keys > 0;
 
   GpuAttentionTime t;
