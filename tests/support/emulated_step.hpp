@@ -31,12 +31,24 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
     std::visit([this](const auto& o) { run_one(o); }, operation);
     course_ = std::exchange(emulated::course(), before);
   }
+  void run_aside(const training::detail::StepOperation& operation) override {
+    if (!keeps_aside_) return run(operation);
+    kept_.push_back(&operation);
+  }
+  void join() override {
+    for (const auto* operation : std::exchange(kept_, {})) run(*operation);
+  }
   void adopt(const char* name, const void* data, Index count, std::size_t size) override {
     bytes_ += static_cast<double>(count) * static_cast<double>(size);
     add(name, const_cast<void*>(data), count, true);  // NOLINT: the device's kernels write to some
   }
+  using LeftOut = emulated::LeftOut;
+  /// From now on the library leaves that to a kernel, of products that have it.
+  void leave_out(LeftOut what) { left_out_ = what; }
   /// From now on products are made by the kernel that stands in where a library lacks them.
   void take_products_from_library() { library_has_products_ = false; }
+  /// From now on what runs aside waits until it is joined.
+  void keep_aside() { keeps_aside_ = true; }
   void was_written(const void* data) override {
     for (emulated::Shadow& one : array_of(data).shadow) one.written = true;
   }
@@ -93,7 +105,12 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
     if (!library_has_products_) {
       return emulated::StepLaunches<EmulatedStepDevice>(*this).plain_product(p);
     }
-    library_product(p);
+    const bool has_it = left_out_ == LeftOut::kEndAndBias
+                            ? !(p.bias == nullptr)
+                            : p.end != training::detail::ProductEnd::kNone;
+    const LeftOut left_out = has_it ? left_out_ : LeftOut::kNothing;
+    library_product(emulated::library_part(p, left_out));
+    emulated::StepLaunches<EmulatedStepDevice>(*this).end_of(p, left_out);
   }
   void library_product(const training::detail::StepProduct& p);
   void run_one(const training::detail::StepAttention& a) {
@@ -142,6 +159,9 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
 
   training::GpuDevice sizes_;
   bool library_has_products_ = true;
+  LeftOut left_out_ = LeftOut::kNothing;
+  bool keeps_aside_ = false;
+  std::vector<const training::detail::StepOperation*> kept_;
   double free_bytes_;
   double bytes_ = 0.0;
   int launches_ = 0;

@@ -190,7 +190,17 @@ FusedStep::FusedStep(const EngineSetup& setup, const StepBatchShape& batch,
 }
 
 void FusedStep::run_gradients() {
-  for (std::size_t i = 0; i + 1 < launches_.size(); ++i) device_->run(launches_[i].operation);
+  const std::size_t sums = launches_.size() - 2;
+  for (std::size_t i = 0; i < sums; ++i) {
+    const StepLaunch& launch = launches_[i];
+    if (launch.aside) {
+      device_->run_aside(launch.operation);
+    } else {
+      device_->run(launch.operation);
+    }
+  }
+  device_->join();
+  device_->run(launches_[sums].operation);
 }
 
 void FusedStep::run_update() { device_->run(launches_.back().operation); }

@@ -74,7 +74,7 @@ class FusedStep {
 
  private:
   StepDevice* device_;
-  std::vector<StepLaunch> launches_;  // the last one is the update
+  std::vector<StepLaunch> launches_;  // the last are the sum of all gradients, and the update
 };
 
 /// A device without memory, to plan a step on.

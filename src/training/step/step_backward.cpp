@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "headway/error.hpp"
 #include "training/step/step_builder.hpp"
@@ -14,8 +15,15 @@ void StepBuilder::backward() {
   weight_gradient(logits, d_outputs_, last_z_, "logits.weight", "logits.bias");
   const StreamGradient dx = norm_gradient("norm", {wanted_rows_, last_, last_stats_}, dz, {});
   embedding_gradient(blocks_gradient(dx));
+  sums_so_far();
+}
+
+// Twice in a step: beside the gradient of the last attention for all before it, and at the end.
+void StepBuilder::sums_so_far() {
   positions_gradient();
-  launch("gradients of biases", column_sums_);
+  if (column_sums_.parts.empty()) return;
+  launch_aside("gradients of biases", column_sums_);
+  column_sums_.parts.clear();
 }
 
 StepBuilder::StreamGradient StepBuilder::blocks_gradient(StreamGradient dx) {
@@ -120,6 +128,7 @@ StepBuilder::StreamGradient StepBuilder::attention_gradient(Attention* a,
                                                                       d_packed});
     base = all;
   }
+  if (a == attentions_.data()) sums_so_far();
   attend_gradient(a, d_o, d_packed + skipped * packed_, d_packed + model_.query_dim);
   rotate(prefix + "gradient of rotation", {d_packed, packed_, 0}, keys, 2 * model_.heads, 0, true);
   weight_gradient(in, d_packed, a->z, prefix + "query.weight", prefix + "query.bias");
@@ -199,17 +208,19 @@ void StepBuilder::positions_gradient() {
   StepCopySums copies;
   const StepPositions tables = position_tables();
   StepPositionsGradient g = {tables.heads, tables.buckets, tables.farthest, tables.bucket_of, {}};
-  for (const Attention& a : attentions_) {
+  for (Attention& a : attentions_) {
+    if (a.score_copies == nullptr) continue;
     const AttentionPart& part = a.part;
     const Index count = model_.heads * part.queries * part.keys;
     Floats d_scores = floats(part.prefix + "gradient of scores", count);
-    copies.parts.push_back(
-        {a.attention.plan.backward.groups / batch_.runs, count, 1.0, a.score_copies, d_scores});
+    copies.parts.push_back({a.attention.plan.backward.groups / batch_.runs, count, 1.0,
+                            std::exchange(a.score_copies, {}), d_scores});
     g.layers.push_back({part.queries, part.keys, part.first_query - part.first_key, d_scores,
                         sum(part.prefix + "positions", 1, tables.buckets * tables.heads)});
   }
-  launch("gradients of scores", copies);
-  launch("gradients of positions", g);
+  if (copies.parts.empty()) return;
+  launch_aside("gradients of scores", copies);
+  launch_aside("gradients of positions", g);
 }
 
 void StepBuilder::embedding_gradient(const StreamGradient& dx) {
@@ -217,6 +228,7 @@ void StepBuilder::embedding_gradient(const StreamGradient& dx) {
   if (format.features > 0) {
     weight_gradient({rows_, format.features, dim_}, dx.factor, inputs(), "embedding.weight",
                     "embedding.bias");
+    launches_.back().aside = false;  // nothing else is left to do beside it
     return;
   }
   launch("gradient of embedding",

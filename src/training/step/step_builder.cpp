@@ -122,7 +122,7 @@ void StepBuilder::gradient_product(const Linear& n, ConstNumbers dy, ConstNumber
   p.right = {x, n.in, rows * n.in};
   p.tf32 = tf32();
   p.out = {to, n.in, n.out * n.in};
-  launch("gradient of " + weight, p);
+  launch_aside("gradient of " + weight, p);
 }
 
 Numbers StepBuilder::norm(const std::string& name, Index rows, ConstFloats x, Floats stats) {
@@ -162,8 +162,9 @@ Floats StepBuilder::sum(const std::string& name, Index count_of_copies, Index co
 }
 
 Floats StepBuilder::copies_of(Index count_of_copies, Index count) {
+  constexpr Index kLine = 64;  // 256 bytes: as step_parameters()
   const Index first = copies_used_;
-  copies_used_ += batch_.runs * count_of_copies * count;
+  copies_used_ += (batch_.runs * count_of_copies * count + kLine - 1) / kLine * kLine;
   return {copies_ + first, count_of_copies * count};
 }
 

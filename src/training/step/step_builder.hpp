@@ -106,6 +106,8 @@ class StepBuilder {
                                           StreamGradient* d_memory);
   Numbers output_gradient(const Attention& a, ConstNumbers d_mid);
   void attend_gradient(Attention* a, ConstNumbers d_o, Numbers d_query, Numbers d_key);
+  /// The partial sums of biases and positions that are known by now.
+  void sums_so_far();
   void positions_gradient();
   void embedding_gradient(const StreamGradient& dx);
   void finish(const AdamWStep& constants);
@@ -132,6 +134,11 @@ class StepBuilder {
         },
         operation);
     launches_.push_back({std::move(name), std::move(operation)});
+  }
+  /// What it writes is read by the sum of all gradients alone (StepLaunch::aside).
+  void launch_aside(std::string name, StepOperation operation) {
+    launch(std::move(name), std::move(operation));
+    launches_.back().aside = true;
   }
   template <typename T = float>
   OfRuns<T> floats(const std::string& name, Index count) {

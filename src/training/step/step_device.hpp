@@ -21,6 +21,10 @@ class StepDevice {
   /// Runs after all operations before it, and does not wait. `operation` keeps its address and its
   /// contents from its first run on.
   virtual void run(const StepOperation& operation) = 0;
+  /// The same, and perhaps beside the operations after it, until the next join().
+  virtual void run_aside(const StepOperation& operation) { run(operation); }
+  /// Whatever runs from now on runs after all that ran aside.
+  virtual void join() {}
 
   /// Tells of an array of somebody else, whose numbers operations may read. Null: there is none.
   virtual void adopt(const char* /*name*/, const void* /*data*/, Index /*count*/,

@@ -316,6 +316,9 @@ StepCost cost_of(const StepOperation& operation);
 struct StepLaunch {
   std::string name;
   StepOperation operation;
+  /// Nobody but the sum of all gradients reads what it writes, and nobody writes again what it
+  /// reads. So it may run beside the operations between itself and that sum.
+  bool aside = false;
 };
 
 }  // namespace headway::training::detail

@@ -195,7 +195,7 @@ void StepBuilder::path_weights_gradient(const Paths& p) {
   input.right = {by_path, features, 0};
   input.tf32 = tf32();
   input.out = {sum("input.weight", 1, dim_ * features), features, 0};
-  launch("gradient of input.weight", input);
+  launch_aside("gradient of input.weight", input);
   const Numbers d_below = numbers("gradient of weights above input", rows * dim_);
   StepProduct last;
   last.rows = rows;
@@ -225,7 +225,7 @@ void StepBuilder::value_gradients(const Paths& p, Numbers d_below) {
     values.tf32 = tf32();
     const std::string name = layer.prefix + "value.weight";
     values.out = {sum(name, 1, model_.heads * dim_ * dim_), dim_, dim_ * dim_};
-    launch("gradient of " + name, values);
+    launch_aside("gradient of " + name, values);
     const Floats of_heads =
         floats(layer.prefix + "gradients of weights above", model_.heads * mine * dim_);
     StepProduct above = values;

@@ -122,6 +122,8 @@ class LibraryAttentionDevice final : public StepDevice {
     }
     device_->run(operation);
   }
+  void run_aside(const StepOperation& operation) override { device_->run_aside(operation); }
+  void join() override { device_->join(); }
   void adopt(const char* name, const void* data, Index count, std::size_t size) override {
     device_->adopt(name, data, count, size);
   }

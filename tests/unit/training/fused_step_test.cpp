@@ -1,5 +1,7 @@
 // The training step written by hand for a GPU, on the emulator: its gradients are those of the
 // CPU's own step, its update is AdamW, and its list of launches is short.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -45,6 +47,18 @@ void check_gradients(const TransformerOptions& model, const TrainingTask& task, 
   check_same_gradients(detail::split_tensors(setup.shapes, emulated.read(emulated.gradients_)),
                        detail::split_tensors(setup.shapes, wanted), most);
   CHECK(emulated.device_.launches() + 1 == emulated.step_->cost().launches);
+}
+
+// The gradients of a step whose library leaves that out of its products; `launches` of them.
+std::vector<float> gradients_of(const EngineSetup& setup, const detail::StepData& data,
+                                EmulatedStepDevice::LeftOut left_out, int* launches) {
+  EmulatedStep step(setup, {data});
+  step.device_.leave_out(left_out);
+  step.write(detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format)),
+             &step.values_);
+  step.step_->run_gradients();
+  *launches = step.device_.launches();
+  return step.gradients_;
 }
 
 int& devices_made() {
@@ -276,7 +290,38 @@ TEST_CASE("A hand-written step changes nothing once a number was not finite") {
   CHECK(emulated.values_ != before);
 }
 
+TEST_CASE("A hand-written step is the same where a library leaves ends of products out") {
+  using LeftOut = EmulatedStepDevice::LeftOut;
+  const PatternTask task(5, 2, true);
+  for (const Index width : {12, 11}) {  // four divides a hidden layer's numbers, or not
+    TransformerOptions model = model_of("hyla");
+    model.mlp_dim = width;
+    for (const auto precision : {Precision::kFloat32, Precision::kBfloat16}) {
+      EngineSetup setup = engine_setup(model, task, false);
+      setup.precision = precision;
+      const detail::StepData data = step_data(setup, task, true);
+      std::array<int, 3> launches = {};
+      const auto whole = gradients_of(setup, data, LeftOut::kNothing, &launches[0]);
+      const auto ends = gradients_of(setup, data, LeftOut::kEnd, &launches[1]);
+      const auto biases = gradients_of(setup, data, LeftOut::kEndAndBias, &launches[2]);
+      const double most = precision == Precision::kFloat32 ? 1e-6 : 5e-2;
+      CHECK(relative_to(ends, whole, 0.0) < most);
+      CHECK(relative_to(biases, whole, 0.0) < most);
+      CHECK(launches[1] == launches[0] + static_cast<int>(2 * model.layers));
+      CHECK(launches[2] > launches[1]);
+    }
+  }
+}
+
 TEST_CASE("A hand-written step with the network of the SRAVEN study has at most 100 launches") {
   CHECK(sraven_launches("hyla") <= 100);
   CHECK(sraven_launches("softmax") <= 100);
+}
+
+TEST_CASE("What only the sum of all gradients reads may run aside") {
+  // Of each layer four matrices, without the embedding; biases and positions, each in two parts.
+  detail::PlannedDevice device;
+  const FusedStep step = sraven_step("hyla", &device);
+  CHECK(std::count_if(step.launches().begin(), step.launches().end(),
+                      [](const auto& launch) { return launch.aside; }) == 4 * 4 + 1 + 2 + 4);
 }

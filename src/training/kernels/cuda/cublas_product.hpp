@@ -77,9 +77,6 @@ inline void check(cublasStatus_t status, const char* what) {
   }
 }
 
-/// What a product leaves to a kernel of ours, where cuBLASLt does not have it.
-enum class LeftOut { kNothing, kEnd, kEndAndBias };
-
 /// A product as cuBLASLt has it, where matrices are column-major: out^T = right^T left^T.
 ///
 /// The library's kernel is chosen for one run and serves every stack. It sums in one go, not in
@@ -87,17 +84,14 @@ enum class LeftOut { kNothing, kEnd, kEndAndBias };
 /// runs are one batch, or one call each where the kernel does not take that.
 class CublasPlan {
  public:
-  CublasPlan(cublasLtHandle_t handle, const detail::StepProduct& p, LeftOut left_out,
-             std::size_t workspace)
-      : f_(cublas_functions()),
-        p_(p),
-        has_bias_(!(p.bias == nullptr) && left_out != LeftOut::kEndAndBias) {
+  CublasPlan(cublasLtHandle_t handle, const detail::StepProduct& p, std::size_t workspace)
+      : f_(cublas_functions()), p_(p), has_bias_(!(p.bias == nullptr)) {
     const auto compute = p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     check(f_.desc_create(&desc_, compute, CUDA_R_32F), "description");
     const auto turned = [](bool yes) { return yes ? CUBLAS_OP_T : CUBLAS_OP_N; };
     set(CUBLASLT_MATMUL_DESC_TRANSA, turned(p.right_transposed));
     set(CUBLASLT_MATMUL_DESC_TRANSB, turned(p.left_transposed));
-    set_end(left_out == LeftOut::kNothing ? p.end : detail::ProductEnd::kNone);
+    set_end(p.end);
     lay_all(&one_, p.batch);
     choose(handle, workspace);
     if (found() && p.runs > 1) lay_runs(handle, workspace);
@@ -250,7 +244,7 @@ class CublasPlan {
   }
 
   const CublasFunctions& f_;
-  const detail::StepProduct& p_;
+  detail::StepProduct p_;
   bool has_bias_;
   bool keeps_ = false;
   bool together_ = false;

@@ -28,25 +28,6 @@ HEADWAY_DEVICE float ended(detail::ProductEnd end, float number, const Numbers<f
   return number;
 }
 
-/// What a product would do itself before it writes (StepProduct), where it does not: x = x + bias,
-/// then the end. x is dense.
-struct ProductEndKernel {
-  std::int64_t count;
-  int columns;
-  detail::ProductEnd end;
-  Numbers<const float> bias;
-  Numbers<float> x, kept;
-
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
-    for_numbers(block, count, [&](std::int64_t i) {
-      float number = get(x, i);
-      if (!(bias == nullptr)) number += get(bias, i % columns);
-      put(x, i, ended(end, number, kept, i));
-    });
-  }
-};
-
 /// A product that a library does not have (StepProduct): a thread has a number of `out`.
 struct PlainProductKernel {
   struct Factor {

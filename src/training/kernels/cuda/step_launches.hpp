@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "training/kernels/cuda/step_ends.hpp"
 #include "training/kernels/cuda/step_experts.hpp"
 #include "training/kernels/cuda/step_paths.hpp"
 #include "training/kernels/cuda/step_sums.hpp"
@@ -17,16 +18,24 @@ class StepLaunches {
  public:
   explicit StepLaunches(Device& device) : device_(device) {}
 
-  /// Of a product that was made without it, and perhaps without its bias.
-  void end_of(const detail::StepProduct& p, bool with_bias) {
+  /// What a library left out of a product.
+  void end_of(const detail::StepProduct& p, LeftOut left_out) {
+    using detail::ProductEnd;
+    if (left_out == LeftOut::kNothing) return;
+    const Index count = p.rows * p.columns;
+    if (left_out == LeftOut::kEnd && !p.out.data.is_bf16() && count % 4 == 0) {
+      return p.end == ProductEnd::kGelu ? gelu_of<ProductEnd::kGelu>(p)
+                                        : gelu_of<ProductEnd::kGeluGradient>(p);
+    }
     ProductEndKernel k = {};
-    k.count = p.rows * p.columns;
+    k.count = count;
     k.columns = whole(p.columns);
     k.end = p.end;
-    if (with_bias) k.bias = bind(p.bias);
-    k.x = bind(p.out.data);
+    if (left_out == LeftOut::kEndAndBias) k.bias = bind(p.bias);
+    k.sums = bind(detail::NumbersOfRuns<const float>(library_part(p, left_out).out.data));
     k.kept = bind(p.kept);
-    launch(p.runs, of_numbers(k.count), 1, 0, k);
+    k.out = bind(p.out.data);
+    launch(p.runs, of_numbers(count), 1, 0, k);
   }
   /// A product that the device's library does not have.
   void plain_product(const detail::StepProduct& p) {
@@ -303,6 +312,13 @@ class StepLaunches {
   static int of_rows(Index rows) { return static_cast<int>((rows + kTeams - 1) / kTeams); }
   static int of_numbers(Index count) {
     return static_cast<int>((count + kStepThreads - 1) / kStepThreads);
+  }
+  template <detail::ProductEnd end>
+  void gelu_of(const detail::StepProduct& p) {
+    const Index fours = p.rows * p.columns / 4;
+    launch(p.runs, of_numbers(fours), 1, 0,
+           GeluKernel<end>{fours, bind(detail::OfRuns<const float>(p.kept.floats)),
+                           bind(p.out.data.floats)});
   }
   template <typename T>
   Global<T> bind(T* pointer) {
