@@ -182,6 +182,10 @@ __device__ __forceinline__ Floats4 get4(const float* array, std::int64_t i) {
   const float4 x = *reinterpret_cast<const float4*>(array + i);
   return {x.x, x.y, x.z, x.w};
 }
+__device__ __forceinline__ void put4(float* array, std::int64_t i, const Floats4& four) {
+  *reinterpret_cast<float4*>(array + i) =
+      make_float4(four.value[0], four.value[1], four.value[2], four.value[3]);
+}
 
 // c += a b on a tensor core, laid over the lanes as PTX says. An instruction must be a literal.
 #define HEADWAY_TENSOR_PRODUCT(name, instruction)                                                  \

@@ -23,6 +23,10 @@ inline Floats4 get4(Checked<const float> p, std::int64_t i) {
   if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "reads four numbers off their grid");
   return {get(p, i), get(p, i + 1), get(p, i + 2), get(p, i + 3)};
 }
+inline void put4(Checked<float> p, std::int64_t i, const Floats4& four) {
+  if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "writes four numbers off their grid");
+  for (int j = 0; j < 4; ++j) put(p, i + j, four.value[j]);
+}
 
 /// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
 /// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.
