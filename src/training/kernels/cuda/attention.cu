@@ -96,7 +96,7 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
     const auto x = bind<T>(layer, inputs, outputs);
     if (plan.kernel == GpuAttentionKernel::kSmall) {
-      gpu_kernels::small_forward<kind>(device, plan, x);
+      gpu_kernels::small_forward(device, plan, x);
       return;
     }
     if constexpr (kind == Arithmetic::kBf16) {
@@ -122,7 +122,7 @@ void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPl
     }
     y.query = sums.query;
     if (plan.kernel == GpuAttentionKernel::kSmall) {
-      gpu_kernels::small_backward<kind>(device, plan, x, y);
+      gpu_kernels::small_backward(device, plan, x, y);
     }
     if constexpr (kind == Arithmetic::kBf16) {
       if (plan.kernel == GpuAttentionKernel::kLarge) {

@@ -127,7 +127,7 @@ void launch_general_backward(Device& device, const GpuAttentionPlan& plan, Atten
 template <Arithmetic kind, typename T, typename Device>
 void launch_forward(Device& device, const GpuAttentionPlan& plan, const AttentionArguments<T>& x) {
   if (plan.kernel == GpuAttentionKernel::kSmall) {
-    launch_small_forward<kind>(device, plan, x);
+    launch_small_forward(device, plan, x);
     return;
   }
   if constexpr (kind == Arithmetic::kBf16) {
@@ -147,7 +147,7 @@ void launch_backward(Device& device, const GpuAttentionPlan& plan, const Attenti
   }
   gradients.query = out.query;
   if (plan.kernel == GpuAttentionKernel::kSmall) {
-    launch_small_backward<kind>(device, plan, x, gradients);
+    launch_small_backward(device, plan, x, gradients);
   }
   if constexpr (kind == Arithmetic::kBf16) {
     if (plan.kernel == GpuAttentionKernel::kLarge) {

@@ -235,6 +235,7 @@ std::optional<AttentionPlanSizes> best_small_sizes(const Layer& layer, GpuAttent
       sizes.tile_keys = sizes.tile_queries;
       sizes.groups = static_cast<int>(groups_of(layer));
       sizes.key_slices = 1;
+      sizes.lane_row = emulated_kernels::kSmallRow;
       const Index bytes = small_shared_bytes(layer, sizes.tile_queries, backward);
       if (bytes > layer.device.block_shared_bytes) continue;
       sizes.shared_bytes = static_cast<int>(bytes);
@@ -249,6 +250,62 @@ std::optional<AttentionPlanSizes> best_small_sizes(const Layer& layer, GpuAttent
   return best;
 }
 
+// Narrow: all heads and dims of a pair fit one lane.
+bool is_narrow(const Layer& layer) {
+  constexpr int kMostNumbers = 64;
+  const auto padded = padding_of(layer.shape);
+  return padded.heads * padded.dims <= kMostNumbers;
+}
+
+// Tiles of queries of equal size, so few that a lane's rows fit its registers.
+std::optional<AttentionPlanSizes> narrow_forward_sizes(const Layer& layer) {
+  const AttentionShape& n = layer.shape;
+  const auto padded = padding_of(n);
+  constexpr Index kQueriesOfWarp = 32 / emulated_kernels::kNarrowSlices;
+  constexpr Index kMostQueries =
+      emulated_kernels::kMostNarrowForwardThreads / emulated_kernels::kNarrowSlices;
+  const Index warps = ceiling(even_tile(n.queries, kMostQueries), kQueriesOfWarp);
+  AttentionPlanSizes sizes;
+  sizes.threads = static_cast<int>(32 * warps);
+  sizes.heads = static_cast<int>(n.heads);
+  sizes.lane_row = padded.heads * padded.dims;
+  sizes.token_lanes = emulated_kernels::kNarrowSlices;
+  sizes.tile_queries = static_cast<int>(warps * kQueriesOfWarp);
+  sizes.tile_keys = static_cast<int>(n.keys);
+  CountedMemory memory;
+  static_cast<void>(emulated_kernels::NarrowTileArrays(
+      memory, {sizes.tile_keys, sizes.tile_queries, emulated_kernels::narrow_row(padded)}));
+  if (memory.bytes() > layer.device.block_shared_bytes) return std::nullopt;
+  sizes.shared_bytes = static_cast<int>(memory.bytes());
+  return sizes;
+}
+
+// A block has an example. Softmax of a generated network would need two sweeps, and has none.
+std::optional<AttentionPlanSizes> narrow_backward_sizes(const Layer& layer) {
+  const AttentionShape& n = layer.shape;
+  const auto padded = padding_of(n);
+  const bool softmax = normalises_over_keys(layer.options.normalisation);
+  if (softmax && is_generated(layer.options.value_network)) return std::nullopt;
+  constexpr Index kKeysOfWarp = 32 / emulated_kernels::kNarrowSlices;
+  constexpr Index kMostWarps = emulated_kernels::kMostNarrowThreads / 32;
+  AttentionPlanSizes sizes;
+  sizes.threads = static_cast<int>(32 * std::min(ceiling(n.keys, kKeysOfWarp), kMostWarps));
+  sizes.heads = static_cast<int>(n.heads);
+  sizes.lane_row = padded.heads * padded.dims;
+  sizes.token_lanes = emulated_kernels::kNarrowSlices;
+  sizes.tile_queries = static_cast<int>(n.queries);
+  sizes.tile_keys = static_cast<int>(n.keys);
+  sizes.groups = static_cast<int>(groups_of(layer));
+  sizes.key_slices = 1;
+  CountedMemory memory;
+  static_cast<void>(emulated_kernels::NarrowArrays(
+      memory, emulated_kernels::narrow_sizes(padded, static_cast<int>(n.queries),
+                                             static_cast<int>(n.keys), softmax)));
+  if (memory.bytes() > layer.device.block_shared_bytes) return std::nullopt;
+  sizes.shared_bytes = static_cast<int>(memory.bytes());
+  return sizes;
+}
+
 std::optional<GpuAttentionPlan> plan_small(const Layer& layer) {
   const AttentionShape& n = layer.shape;
   GpuAttentionPlan plan;
@@ -258,8 +315,14 @@ std::optional<GpuAttentionPlan> plan_small(const Layer& layer) {
       is_generated(layer.options.value_network)) {
     plan.over_keys = n.batch * n.heads * n.queries;
   }
-  const auto forward = best_small_sizes(layer, GpuAttentionPass::kForward, plan);
-  const auto backward = best_small_sizes(layer, GpuAttentionPass::kBackward, plan);
+  std::optional<AttentionPlanSizes> forward;
+  std::optional<AttentionPlanSizes> backward;
+  if (is_narrow(layer)) {
+    forward = narrow_forward_sizes(layer);
+    backward = narrow_backward_sizes(layer);
+  }
+  if (!forward) forward = best_small_sizes(layer, GpuAttentionPass::kForward, plan);
+  if (!backward) backward = best_small_sizes(layer, GpuAttentionPass::kBackward, plan);
   if (!forward || !backward) return std::nullopt;
   plan.forward = *forward;
   plan.backward = *backward;

@@ -42,6 +42,7 @@ struct AttentionPlanSizes {
   int key_slices = 0;     ///< runs of keys, each of one block (backward)
   int slice_keys = 0;     ///< keys of a slice
   int token_lanes = 0;    ///< lanes among which a token's pairs are dealt (small kernels)
+  int lane_row = 0;       ///< numbers of a token's row that a lane has (small kernels)
   int chunk_queries = 0;  ///< queries of a launch of the backward pass (large kernels)
   int shared_bytes = 0;
 };

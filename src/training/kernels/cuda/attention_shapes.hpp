@@ -8,12 +8,12 @@
 // alone.
 namespace headway::training::gpu_kernels {
 
-template <Arithmetic kind, typename T>
+template <typename T>
 void small_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
                    const AttentionArguments<T>& x);
 
 /// The gradient of the bias is left in its copies.
-template <Arithmetic kind, typename T>
+template <typename T>
 void small_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
                     const AttentionArguments<T>& x, const GradientArguments<T>& gradients);
 

@@ -8,9 +8,9 @@ namespace headway::training::HEADWAY_GPU {
 /// examples, block y: tile, those of queries first). What a pair needs of the forward pass is
 /// computed again on either side. Softmax with a value network needs the sums over keys of b d_b
 /// first: a launch of the query tiles alone, with `known_over_keys` null, makes them.
-template <Arithmetic kind, typename T, typename Cut, bool generated>
-class SmallBackward : private SmallPairs<kind, T, Cut, generated> {
-  using Base = SmallPairs<kind, T, Cut, generated>;
+template <typename T, typename Cut, bool generated>
+class SmallBackward : private SmallPairs<T, Cut, generated> {
+  using Base = SmallPairs<T, Cut, generated>;
   using Base::arrays_;
   using Base::block_;
   using Base::example_;
@@ -24,6 +24,7 @@ class SmallBackward : private SmallPairs<kind, T, Cut, generated> {
   using Base::x_;
   using typename Base::Pair;
   using typename Base::Place;
+  using typename Base::SmallRow;
 
  public:
   HEADWAY_DEVICE SmallBackward(Block& block, const AttentionArguments<T>& arguments,
@@ -150,8 +151,8 @@ class SmallBackward : private SmallPairs<kind, T, Cut, generated> {
       HEADWAY_UNROLL
       for (int e = 0; e < kDims; ++e) {
         const ValueAndSlope y = apply(x_.options.nonlinearity, Base::over_heads(pair, value, e));
-        const float z = operand<kind>(y.value);
-        g.d_u[e] = operand<kind>(y.slope * Base::over_heads(pair, d_output, e));
+        const float z = y.value;
+        g.d_u[e] = y.slope * Base::over_heads(pair, d_output, e);
         HEADWAY_UNROLL
         for (int h = 0; h < kAll; ++h) {
           g.d_all[h] = fused(z, d_output.x[h * kDims + e], g.d_all[h]);
@@ -218,7 +219,7 @@ class SmallBackward : private SmallPairs<kind, T, Cut, generated> {
   static HEADWAY_DEVICE void add_scores(const Gradient& g, const SmallRow& other, SmallRow& row) {
     HEADWAY_UNROLL
     for (int j = 0; j < kOwn; ++j) {
-      const float d_s = operand<kind>(g.d_b[j]);
+      const float d_s = g.d_b[j];
       HEADWAY_UNROLL
       for (int i = j * Cut::kDims; i < (j + 1) * Cut::kDims; ++i) {
         row.x[i] = fused(d_s, other.x[i], row.x[i]);
@@ -336,7 +337,7 @@ class SmallBackward : private SmallPairs<kind, T, Cut, generated> {
   static HEADWAY_DEVICE void add_values(const Pair& pair, const Gradient& g,
                                         const SmallRow& d_output, SmallRow& row) {
     HEADWAY_UNROLL
-    for (int i = 0; i < kSmallRow; ++i) {
+    for (int i = 0; i < Cut::kRow; ++i) {
       if constexpr (generated) {
         row.x[i] = fused(pair.factor[i / kDims], g.d_u[i % kDims], row.x[i]);
       } else {

@@ -9,9 +9,9 @@ namespace headway::training::HEADWAY_GPU {
 
 /// Outputs of a tile of queries (block x: example, block y: tile). Softmax sweeps over the keys
 /// once before, for the log of its sum.
-template <Arithmetic kind, typename T, typename Cut, bool generated>
-class SmallForward : private SmallPairs<kind, T, Cut, generated> {
-  using Base = SmallPairs<kind, T, Cut, generated>;
+template <typename T, typename Cut, bool generated>
+class SmallForward : private SmallPairs<T, Cut, generated> {
+  using Base = SmallPairs<T, Cut, generated>;
   using Base::arrays_;
   using Base::block_;
   using Base::example_;
@@ -25,6 +25,7 @@ class SmallForward : private SmallPairs<kind, T, Cut, generated> {
   using Base::x_;
   using typename Base::Pair;
   using typename Base::Place;
+  using typename Base::SmallRow;
 
  public:
   HEADWAY_DEVICE SmallForward(Block& block, const AttentionArguments<T>& arguments,
@@ -108,7 +109,7 @@ class SmallForward : private SmallPairs<kind, T, Cut, generated> {
       HEADWAY_UNROLL
       for (int e = 0; e < kDims; ++e) {
         const float u = Base::over_heads(pair, value, e);
-        const float z = operand<kind>(apply(x_.options.nonlinearity, u).value);
+        const float z = apply(x_.options.nonlinearity, u).value;
         HEADWAY_UNROLL
         for (int h = 0; h < kAll; ++h) {
           output.x[h * kDims + e] = fused(pair.factor[h], z, output.x[h * kDims + e]);
@@ -116,7 +117,7 @@ class SmallForward : private SmallPairs<kind, T, Cut, generated> {
       }
     } else {
       HEADWAY_UNROLL
-      for (int i = 0; i < kSmallRow; ++i) {
+      for (int i = 0; i < Cut::kRow; ++i) {
         output.x[i] = fused(pair.factor[i / Cut::kDims], value.x[i], output.x[i]);
       }
     }

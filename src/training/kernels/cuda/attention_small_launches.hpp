@@ -1,25 +1,27 @@
 #pragma once
 
+#include "training/kernels/cuda/attention_narrow_backward.hpp"
+#include "training/kernels/cuda/attention_narrow_forward.hpp"
 #include "training/kernels/cuda/attention_small_backward.hpp"
 #include "training/kernels/cuda/attention_small_forward.hpp"
 
 // The kernels for small layers as functions of a block, and their launches.
 namespace headway::training::HEADWAY_GPU {
 
-template <Arithmetic kind, typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated>
 struct SmallForwardKernel {
   AttentionArguments<T> x;
   SmallSizes sizes;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    SmallForward<kind, T, Cut, generated>(block, x, SmallArrays(memory, sizes)).run();
+    SmallForward<T, Cut, generated>(block, x, SmallArrays(memory, sizes)).run();
   }
 };
 
 /// Most threads of a block of the backward pass, so that a lane's rows fit its registers.
 constexpr int kMostSmallBackwardThreads = 128;
 
-template <Arithmetic kind, typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated>
 struct SmallBackwardKernel {
   static constexpr int kMostThreads = kMostSmallBackwardThreads;
   AttentionArguments<T> x;
@@ -27,7 +29,36 @@ struct SmallBackwardKernel {
   SmallSizes sizes;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    SmallBackward<kind, T, Cut, generated>(block, x, gradients, SmallArrays(memory, sizes)).run();
+    SmallBackward<T, Cut, generated>(block, x, gradients, SmallArrays(memory, sizes)).run();
+  }
+};
+
+/// Most threads of a block of the forward pass of narrow layers.
+constexpr int kMostNarrowForwardThreads = 128;
+
+template <typename T, typename Cut, bool generated>
+struct NarrowForwardKernel {
+  static constexpr int kMostThreads = kMostNarrowForwardThreads;
+  static constexpr int kBlocksBeside = 3;
+  AttentionArguments<T> x;
+  NarrowTile sizes;
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
+    NarrowForward<T, Cut, generated>(block, x, NarrowTileArrays(memory, sizes)).run();
+  }
+};
+
+template <typename T, typename Cut, bool generated>
+struct NarrowBackwardKernel {
+  static constexpr int kMostThreads = kMostNarrowThreads;
+  static constexpr int kBlocksBeside = 1;
+  AttentionArguments<T> x;
+  GradientArguments<T> gradients;
+  NarrowSizes sizes;
+  template <typename Memory>
+  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
+    NarrowBackward<T, Cut, generated>(block, x, gradients, sizes, NarrowArrays(memory, sizes))
+        .run();
   }
 };
 
@@ -50,9 +81,16 @@ void with_small_cut(const SmallPadding& padding, const Work& work) {
   work.template operator()<SmallCut<16, 16>>();
 }
 
+/// The same for a narrow layer, where a lane has the whole row.
+template <typename Work>
+void with_narrow_cut(const SmallPadding& padding, const Work& work) {
+  if (padding.heads == 8) return work.template operator()<SmallCut<8, 4, 32>>();
+  work.template operator()<SmallCut<16, 4, 64>>();
+}
+
 HEADWAY_BOTH SmallSizes small_sizes(const SmallPadding& padding, int queries, int keys, int tile,
                                     bool softmax) {
-  const int row = padding.heads * padding.dims / kSmallRow * kSmallRowStep;
+  const int row = padding.heads * padding.dims / kSmallRow * SmallCut<16, 4>::kRowStep;
   return {queries > keys ? queries : keys, tile, row, padding.heads, softmax};
 }
 
@@ -66,25 +104,56 @@ SmallSizes small_sizes(const AttentionArguments<T>& x, bool backward) {
   return small_sizes(small_padding(x), x.queries, x.keys, x.plan.tile_queries, softmax);
 }
 
-template <Arithmetic kind, typename T, typename Device>
+HEADWAY_BOTH int narrow_row(const SmallPadding& padding) {
+  return padding.heads * padding.dims + 4;
+}
+HEADWAY_BOTH NarrowSizes narrow_sizes(const SmallPadding& padding, int queries, int keys,
+                                      bool softmax) {
+  return {queries, keys, padding.heads, narrow_row(padding), softmax};
+}
+
+template <typename T, typename Device>
 void launch_small_forward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x) {
   x.plan = plan.forward;
   const auto launch = [&](const auto& kernel) {
     const int tiles = ceiling(x.queries, x.plan.tile_queries);
     device.launch({x.batch, tiles, x.plan.threads, x.plan.shared_bytes}, kernel);
   };
+  const bool plain = x.options.value_network == ValueNetwork::kPlain;
+  if (x.plan.lane_row > kSmallRow) {
+    const NarrowTile sizes = {x.keys, x.plan.tile_queries, narrow_row(small_padding(x))};
+    with_narrow_cut(small_padding(x), [&]<typename Cut>() {
+      if (plain) return launch(NarrowForwardKernel<T, Cut, false>{x, sizes});
+      launch(NarrowForwardKernel<T, Cut, true>{x, sizes});
+    });
+    return;
+  }
   with_small_cut(small_padding(x), [&]<typename Cut>() {
+    if (plain) return launch(SmallForwardKernel<T, Cut, false>{x, small_sizes(x, false)});
+    launch(SmallForwardKernel<T, Cut, true>{x, small_sizes(x, false)});
+  });
+}
+
+template <typename T, typename Device>
+void launch_narrow_backward(Device& device, const AttentionArguments<T>& x,
+                            const GradientArguments<T>& gradients) {
+  const bool softmax = x.options.normalisation == Normalisation::kSoftmax;
+  const NarrowSizes sizes = narrow_sizes(small_padding(x), x.queries, x.keys, softmax);
+  const auto launch = [&](const auto& kernel) {
+    device.launch({x.plan.groups, 1, x.plan.threads, x.plan.shared_bytes}, kernel);
+  };
+  with_narrow_cut(small_padding(x), [&]<typename Cut>() {
     if (x.options.value_network == ValueNetwork::kPlain) {
-      launch(SmallForwardKernel<kind, T, Cut, false>{x, small_sizes(x, false)});
+      launch(NarrowBackwardKernel<T, Cut, false>{x, gradients, sizes});
     } else {
-      launch(SmallForwardKernel<kind, T, Cut, true>{x, small_sizes(x, false)});
+      launch(NarrowBackwardKernel<T, Cut, true>{x, gradients, sizes});
     }
   });
 }
 
 /// The gradient of queries goes to gradients.query, or where that is null to query_sums. Copies of
 /// the gradient of the bias are left for the caller to sum.
-template <Arithmetic kind, typename T, typename Device>
+template <typename T, typename Device>
 void launch_small_backward(Device& device, const GpuAttentionPlan& plan, AttentionArguments<T> x,
                            GradientArguments<T> gradients) {
   x.plan = plan.backward;
@@ -92,6 +161,7 @@ void launch_small_backward(Device& device, const GpuAttentionPlan& plan, Attenti
     const std::int64_t row = static_cast<std::int64_t>(x.heads) * x.query_dim;
     gradients.query_sum_steps = {row, row * x.queries};
   }
+  if (x.plan.lane_row > kSmallRow) return launch_narrow_backward(device, x, gradients);
   const int query_tiles = ceiling(x.queries, x.plan.tile_queries);
   const int key_tiles = ceiling(x.keys, x.plan.tile_queries);
   const SmallSizes sizes = small_sizes(x, true);
@@ -101,14 +171,14 @@ void launch_small_backward(Device& device, const GpuAttentionPlan& plan, Attenti
   with_small_cut(small_padding(x), [&]<typename Cut>() {
     const int tiles = query_tiles + key_tiles;
     if (x.options.value_network == ValueNetwork::kPlain) {
-      launch(tiles, SmallBackwardKernel<kind, T, Cut, false>{x, gradients, sizes});
+      launch(tiles, SmallBackwardKernel<T, Cut, false>{x, gradients, sizes});
       return;
     }
     if (plan.over_keys > 0) {
-      launch(query_tiles, SmallBackwardKernel<kind, T, Cut, true>{x, gradients, sizes});
+      launch(query_tiles, SmallBackwardKernel<T, Cut, true>{x, gradients, sizes});
       gradients.known_over_keys = gradients.over_keys;
     }
-    launch(tiles, SmallBackwardKernel<kind, T, Cut, true>{x, gradients, sizes});
+    launch(tiles, SmallBackwardKernel<T, Cut, true>{x, gradients, sizes});
   });
 }
 

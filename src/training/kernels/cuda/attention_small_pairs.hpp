@@ -12,23 +12,25 @@
 namespace headway::training::HEADWAY_GPU {
 
 constexpr int kSmallRow = 16;
-/// From one lane's numbers to the next lane's in shared memory: eight lanes that read four numbers
-/// each meet different banks.
-constexpr int kSmallRowStep = 20;
 
-struct SmallRow {
-  float x[kSmallRow];
+template <int count>
+struct RowOfLane {
+  float x[count];
 };
 
-/// How a layer of at most `heads` heads and `dims` dims a head is dealt to lanes; both are powers
-/// of two from 4 to 16, and missing heads and dims count as 0.
-template <int heads, int dims>
+/// How a layer of at most `heads` heads and `dims` dims a head is dealt to lanes; all are powers of
+/// two, and missing heads and dims count as 0. A lane has `row` numbers of a token's row.
+template <int heads, int dims, int row = kSmallRow>
 struct SmallCut {
   static constexpr int kHeads = heads;
   static constexpr int kDims = dims;
-  static constexpr int kLanes = heads * dims / kSmallRow;  // of a pair
-  static constexpr int kHeadsOfLane = kSmallRow / dims;
-  static constexpr int kDimsOfLane = kSmallRow / heads;
+  static constexpr int kRow = row;
+  /// From one lane's numbers to the next lane's in shared memory: eight lanes that read four
+  /// numbers each meet different banks.
+  static constexpr int kRowStep = row + 4;
+  static constexpr int kLanes = heads * dims / row;  // of a pair
+  static constexpr int kHeadsOfLane = row / dims;
+  static constexpr int kDimsOfLane = row / heads;
 };
 
 /// Sizes of the shared memory of a block, which works on a tile of tokens of an example and all
@@ -42,6 +44,7 @@ struct SmallSizes {
 };
 
 struct SmallArrays {
+  SmallArrays() = default;
   template <typename Memory>
   HEADWAY_DEVICE SmallArrays(Memory& memory, const SmallSizes& n)
       : first(memory.template take<float>("first rows", n.tokens * n.row)),
@@ -52,31 +55,24 @@ struct SmallArrays {
     over_keys = memory.template take<float>("over keys", n.tokens * n.heads);
   }
 
-  Shared<float> first;           // [token][lane][number]: keys, or queries
-  Shared<float> second;          // [token][lane][number]: values, or the gradient of the output
-  Shared<float> dropout;         // [token of the tile][token]; hidden pairs: kHiddenPair
+  Shared<float> first = {};      // [token][lane][number]: keys, or queries
+  Shared<float> second = {};     // [token][lane][number]: values, or the gradient of the output
+  Shared<float> dropout = {};    // [token of the tile][token]; hidden pairs: kHiddenPair
   Shared<float> log_sum = {};    // [query][head]
   Shared<float> over_keys = {};  // [query][head]
 };
 
 constexpr float kHiddenPair = -1.0F;  // no factor of dropout is negative
 
-/// Rounded as an operand of a product.
-template <Arithmetic kind>
-HEADWAY_DEVICE float operand(float x) {
-  if constexpr (kind == Arithmetic::kTf32) return to_tf32(x);
-  if constexpr (kind == Arithmetic::kBf16) return to_float(to_bf16(x));
-  return x;
-}
-
-template <Arithmetic kind, typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated>
 class SmallPairs {
  protected:
   static constexpr int kLanes = Cut::kLanes;
   static constexpr int kOwn = Cut::kHeadsOfLane;               // heads whose scores a lane makes
   static constexpr int kAll = generated ? Cut::kHeads : kOwn;  // whose weights it needs
   static constexpr int kDims = Cut::kDimsOfLane;               // dims of u, of a generated network
-  static constexpr int kTokenStep = kLanes * kSmallRowStep;
+  static constexpr int kTokenStep = kLanes * Cut::kRowStep;
+  using SmallRow = RowOfLane<Cut::kRow>;
 
   HEADWAY_DEVICE SmallPairs(Block& block, const AttentionArguments<T>& arguments,
                             const SmallArrays& arrays)
@@ -131,9 +127,9 @@ class SmallPairs {
   template <bool by_dims>
   static HEADWAY_DEVICE int place_in_row(int head, int dim) {
     const int owner = head / kOwn;
-    if constexpr (!by_dims) return owner * kSmallRowStep + head % kOwn * Cut::kDims + dim;
+    if constexpr (!by_dims) return owner * Cut::kRowStep + head % kOwn * Cut::kDims + dim;
     const int part = dim / kDims;
-    return part * kSmallRowStep + ((part ^ owner) * kOwn + head % kOwn) * kDims + dim % kDims;
+    return part * Cut::kRowStep + ((part ^ owner) * kOwn + head % kOwn) * kDims + dim % kDims;
   }
 
   /// An array of the layer, [B, tokens, H, dim], as operands: scaled, or phi of it.
@@ -169,21 +165,56 @@ class SmallPairs {
   HEADWAY_DEVICE std::int64_t start_of(const TokenSteps& steps, int token) const {
     return example_ * steps.example + token * steps.token;
   }
-  HEADWAY_DEVICE float number(const Rows& rows, std::int64_t start, int head, int dim) const {
+  HEADWAY_DEVICE float raw(const Rows& rows, std::int64_t start, int head, int dim) const {
     if (head >= x_.heads || dim >= rows.dim) return 0.0F;
-    float value = get(rows.data, start + head * rows.dim + dim) * rows.scale;
-    if (rows.phi != Nonlinearity::kIdentity) value = apply(rows.phi, value).value;
-    return operand<kind>(value);
+    return get(rows.data, start + head * rows.dim + dim);
+  }
+  // 0 of every phi is 0, so that missing heads and dims stay 0.
+  static HEADWAY_DEVICE float finished(const Rows& rows, float value) {
+    value *= rows.scale;
+    return rows.phi == Nonlinearity::kIdentity ? value : apply(rows.phi, value).value;
+  }
+  HEADWAY_DEVICE float number(const Rows& rows, std::int64_t start, int head, int dim) const {
+    return finished(rows, raw(rows, start, head, dim));
+  }
+
+  /// work(token, head, dim, number) for a thread's share of the rows of all tokens. Eight numbers
+  /// are on their way from memory at a time.
+  template <typename Work>
+  HEADWAY_DEVICE void for_numbers(int thread, const Rows& rows, const Work& work) const {
+    constexpr int kColumns = Cut::kHeads * Cut::kDims;
+    constexpr int kTogether = 8;
+    const int count = rows.tokens * kColumns;
+    const int step = block_.size();
+    for (int first = thread; first < count; first += kTogether * step) {
+      float value[kTogether];
+      HEADWAY_UNROLL
+      for (int j = 0; j < kTogether; ++j) {
+        const int i = first + j * step;
+        const int column = i % kColumns;
+        value[j] = 0.0F;
+        if (i < count) {
+          value[j] = raw(rows, start_of(rows.steps, i / kColumns), column / Cut::kDims,
+                         column % Cut::kDims);
+        }
+      }
+      HEADWAY_UNROLL
+      for (int j = 0; j < kTogether; ++j) {
+        const int i = first + j * step;
+        const int column = i % kColumns;
+        if (i >= count) continue;
+        work(i / kColumns, column / Cut::kDims, column % Cut::kDims, finished(rows, value[j]));
+      }
+    }
   }
 
   /// Rows of all tokens to shared memory.
   template <bool by_dims>
   HEADWAY_DEVICE void load_all(const Rows& rows, Shared<float> to) {
-    for_each(block_, rows.tokens, Cut::kHeads * Cut::kDims, [&](int token, int column) {
-      const int head = column / Cut::kDims;
-      const int dim = column % Cut::kDims;
-      put(to, token * kTokenStep + place_in_row<by_dims>(head, dim),
-          number(rows, start_of(rows.steps, token), head, dim));
+    block_.threads([&](int thread) {
+      for_numbers(thread, rows, [&](int token, int head, int dim, float value) {
+        put(to, token * kTokenStep + place_in_row<by_dims>(head, dim), value);
+      });
     });
   }
   /// A lane's part of one row, from memory or from shared memory.
@@ -191,15 +222,15 @@ class SmallPairs {
   HEADWAY_DEVICE void load_own(const Rows& rows, int token, int part, SmallRow& to) const {
     const std::int64_t start = start_of(rows.steps, token);
     HEADWAY_UNROLL
-    for (int i = 0; i < kSmallRow; ++i) {
+    for (int i = 0; i < Cut::kRow; ++i) {
       const Slot at = slot<by_dims>(part, i);
       to.x[i] = number(rows, start, at.head, at.dim);
     }
   }
   static HEADWAY_DEVICE void load_other(Shared<float> from, int token, int part, SmallRow& to) {
-    const int at = token * kTokenStep + part * kSmallRowStep;
+    const int at = token * kTokenStep + part * Cut::kRowStep;
     HEADWAY_UNROLL
-    for (int i = 0; i < kSmallRow; i += 4) {
+    for (int i = 0; i < Cut::kRow; i += 4) {
       const Floats4 four = get4(from, at + i);
       HEADWAY_UNROLL
       for (int j = 0; j < 4; ++j) to.x[i + j] = four.value[j];
@@ -210,7 +241,7 @@ class SmallPairs {
   HEADWAY_DEVICE void store_own(Global<To> to, std::int64_t start, int dims, int part,
                                 const SmallRow& from, const Factor& factor) const {
     HEADWAY_UNROLL
-    for (int i = 0; i < kSmallRow; ++i) {
+    for (int i = 0; i < Cut::kRow; ++i) {
       const Slot at = slot<by_dims>(part, i);
       if (at.head >= x_.heads || at.dim >= dims) continue;
       const std::int64_t place = start + at.head * dims + at.dim;
@@ -305,7 +336,7 @@ class SmallPairs {
   }
   HEADWAY_DEVICE void add_up_over_pairs(const Warp& warp, Lanes<SmallRow>& rows) const {
     HEADWAY_UNROLL
-    for (int i = 0; i < kSmallRow; ++i) {
+    for (int i = 0; i < Cut::kRow; ++i) {
       add_up(warp, kLanes, kLanes * token_lanes_,
              [&](int lane) -> float& { return rows[lane].x[i]; });
     }
@@ -336,7 +367,7 @@ class SmallPairs {
         if (softmax()) a = pair.seen ? expf(a - log_sum(lane, j)) : 0.0F;
         pair.before[j] = a;
         pair.weight[j] = a * pair.r * pair.dropout;
-        pair.factor[j] = operand<kind>(pair.weight[j]);
+        pair.factor[j] = pair.weight[j];
       }
     });
     if constexpr (generated) gather(warp, pairs);

@@ -67,6 +67,14 @@ constexpr int most_threads_of() {
   return kThreads;
 }
 
+/// Blocks of this kernel that a multiprocessor must have registers for.
+template <typename Kernel>
+constexpr int blocks_beside_of() {
+  constexpr int kBlocks = 2;
+  if constexpr (requires { Kernel::kBlocksBeside; }) return Kernel::kBlocksBeside;
+  return kBlocks;
+}
+
 HEADWAY_BOTH constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
 
 /// Work items 0 .. count - 1 over the threads of a block; a barrier after.

@@ -1,0 +1,124 @@
+#pragma once
+
+#include "training/kernels/cuda/attention_small_pairs.hpp"
+
+// What the kernels for narrow layers share: small layers whose rows have at most 64 numbers. One
+// lane has all heads and dims of a pair of tokens, so nothing passes between the lanes of a pair.
+// Eight lanes share the pairs of a token, and add up what they found at the end.
+namespace headway::training::HEADWAY_GPU {
+
+constexpr int kNarrowSlices = 8;  // lanes that share a token's pairs
+
+template <typename T, typename Cut, bool generated>
+class NarrowPairs : protected SmallPairs<T, Cut, generated> {
+ protected:
+  using Base = SmallPairs<T, Cut, generated>;
+  using Base::block_;
+  using Base::example_;
+  using Base::x_;
+  using typename Base::SmallRow;
+  static constexpr int kHeads = Cut::kHeads;
+  static constexpr int kDims = Cut::kDims;
+  static constexpr int kRow = Cut::kRow;
+  static constexpr int kFour = 4;
+  struct Heads {  // a number of each head
+    float x[kHeads];
+  };
+
+  HEADWAY_DEVICE NarrowPairs(Block& block, const AttentionArguments<T>& arguments)
+      : Base(block, arguments, SmallArrays()) {}
+
+  static HEADWAY_DEVICE void load_heads(Shared<const float> from, int at, Heads& to) {
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; h += kFour) {
+      const Floats4 four = get4(from, at + h);
+      HEADWAY_UNROLL
+      for (int j = 0; j < kFour; ++j) to.x[h + j] = four.value[j];
+    }
+  }
+  static HEADWAY_DEVICE void put_heads(Shared<float> to, int at, const Heads& from) {
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; h += kFour) {
+      put4(to, at + h, {from.x[h], from.x[h + 1], from.x[h + 2], from.x[h + 3]});
+    }
+  }
+
+  /// Where heads of a token's dim are in shared memory: rows are [token][dim][head].
+  static HEADWAY_DEVICE int row_at(int token, int dim) {
+    return token * Cut::kRowStep + dim * kHeads;
+  }
+  HEADWAY_DEVICE void load_rows(int thread, const typename Base::Rows& rows,
+                                Shared<float> to) const {
+    Base::for_numbers(thread, rows, [&](int token, int head, int dim, float number) {
+      put(to, row_at(token, dim) + head, number);
+    });
+  }
+  /// The position bias of a pair; all of it is on its way at once.
+  HEADWAY_DEVICE void load_bias(int query, int key, Heads& to) const {
+    const int pairs = x_.queries * x_.keys;
+    const bool biased = !(x_.bias == nullptr);
+    const Global<const float> bias = x_.bias + (query * x_.keys + key);
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      to.x[h] = biased && h < x_.heads ? get(bias, h * pairs) : 0.0F;
+    }
+  }
+
+  /// score += q . k, whose rows begin at these tokens of shared memory.
+  static HEADWAY_DEVICE void add_products(Shared<const float> queries, int query,
+                                          Shared<const float> keys, int key, Heads& score) {
+    HEADWAY_UNROLL
+    for (int d = 0; d < kDims; ++d) {
+      Heads of_query;
+      Heads of_key;
+      load_heads(queries, row_at(query, d), of_query);
+      load_heads(keys, row_at(key, d), of_key);
+      HEADWAY_UNROLL
+      for (int h = 0; h < kHeads; ++h) {
+        score.x[h] = fused(of_query.x[h], of_key.x[h], score.x[h]);
+      }
+    }
+  }
+  /// RMSHead's factor of a pair, or 1.
+  HEADWAY_DEVICE float normaliser(const Heads& score) const {
+    if (!Base::rms_head()) return 1.0F;
+    float squares = 0.0F;
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) squares = fused(score.x[h], score.x[h], squares);
+    return 1.0F / sqrtf(squares / static_cast<float>(x_.heads) +
+                        static_cast<float>(kRmsHeadEpsilon));
+  }
+
+  /// The sum over the eight lanes of a token: each of them ends with an eighth of the row.
+  template <int half = kRow / 2, int mask = kNarrowSlices / 2>
+  static HEADWAY_DEVICE void share(const Warp& warp, Lanes<SmallRow>& rows) {
+    HEADWAY_UNROLL
+    for (int i = 0; i < half; ++i) {
+      exchange(
+          warp, mask,
+          [&](int lane) { return (lane & mask) != 0 ? rows[lane].x[i] : rows[lane].x[half + i]; },
+          [&](int lane, float other) {
+            const float mine = (lane & mask) != 0 ? rows[lane].x[half + i] : rows[lane].x[i];
+            rows[lane].x[i] = mine + other;
+          });
+    }
+    if constexpr (mask > 1) share<half / 2, mask / 2>(warp, rows);
+  }
+  /// factor(place) times a lane's eighth, to place `start` + (head, dim).
+  template <typename Factor>
+  HEADWAY_DEVICE void store_eighth(Global<T> to, std::int64_t start, int slice,
+                                   const SmallRow& from, const Factor& factor) const {
+    constexpr int kNumbers = kRow / kNarrowSlices;
+    HEADWAY_UNROLL
+    for (int i = 0; i < kNumbers; ++i) {
+      const int number = slice * kNumbers + i;
+      const int head = number % kHeads;
+      const int dim = number / kHeads;
+      if (head >= x_.heads || dim >= x_.value_dim) continue;
+      const std::int64_t at = start + head * x_.value_dim + dim;
+      put(to, at, factor(at) * from.x[i]);
+    }
+  }
+};
+
+}  // namespace headway::training::HEADWAY_GPU
