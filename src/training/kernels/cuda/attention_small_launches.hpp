@@ -39,7 +39,7 @@ constexpr int kMostNarrowForwardThreads = 128;
 template <typename T, typename Cut, bool generated>
 struct NarrowForwardKernel {
   static constexpr int kMostThreads = kMostNarrowForwardThreads;
-  static constexpr int kBlocksBeside = 3;
+  static constexpr int kFewestBlocks = 3;
   AttentionArguments<T> x;
   NarrowTile sizes;
   template <typename Memory>
@@ -51,7 +51,7 @@ struct NarrowForwardKernel {
 template <typename T, typename Cut, bool generated>
 struct NarrowBackwardKernel {
   static constexpr int kMostThreads = kMostNarrowThreads;
-  static constexpr int kBlocksBeside = 1;
+  static constexpr int kFewestBlocks = 1;
   AttentionArguments<T> x;
   GradientArguments<T> gradients;
   NarrowSizes sizes;

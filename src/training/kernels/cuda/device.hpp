@@ -67,12 +67,12 @@ constexpr int most_threads_of() {
   return kThreads;
 }
 
-/// Blocks of this kernel that a multiprocessor must have registers for.
+/// So many blocks of this kernel have room on a multiprocessor: registers are dealt out for that.
 template <typename Kernel>
-constexpr int blocks_beside_of() {
-  constexpr int kBlocks = 2;
-  if constexpr (requires { Kernel::kBlocksBeside; }) return Kernel::kBlocksBeside;
-  return kBlocks;
+constexpr int fewest_blocks_of() {
+  constexpr int kTwo = 2;
+  if constexpr (requires { Kernel::kFewestBlocks; }) return Kernel::kFewestBlocks;
+  return kTwo;
 }
 
 HEADWAY_BOTH constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }

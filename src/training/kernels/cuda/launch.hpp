@@ -16,10 +16,10 @@ inline void check(cudaError_t error, ErrorKind kind, const char* what) {
   }
 }
 
-// Unless a kernel says otherwise, two blocks a multiprocessor: at most 128 registers a thread, or
-// 255 of a kernel whose blocks have at most 128 threads.
+// Two blocks a multiprocessor: at most 128 registers a thread, or 255 of a kernel whose blocks have
+// at most 128 threads.
 template <typename Kernel>
-__global__ void __launch_bounds__(most_threads_of<Kernel>(), blocks_beside_of<Kernel>())
+__global__ void __launch_bounds__(most_threads_of<Kernel>(), fewest_blocks_of<Kernel>())
     block_of(const __grid_constant__ Kernel kernel) {
   extern __shared__ __align__(16) unsigned char shared[];
   Block block;
