@@ -43,6 +43,7 @@ std::vector<AttentionCase> shapes() {
   cases.push_back({{2, 16, 5, 6, 4, 4}, {true, true, true}, false});
   cases.push_back({{1, 8, 9, 9, 16, 16}, {true, false, true}, true});
   cases.push_back({{2, 9, 6, 4, 5, 16}, {true, true, false}, false});
+  cases.push_back({{3, 7, 9, 38, 3, 4}, {true, true, true}, true});  // narrow, several key tiles
   return cases;
 }
 
@@ -70,10 +71,13 @@ TEST_CASE("The kernels for small layers are right for every number of tokens", "
   for (const char* name : {"softmax", "linear_rms_head", "softmax_hyla"}) {
     for (Index tokens = 1; tokens <= 64; tokens += tokens < 20 ? 1 : 11) {
       INFO(name << ", " << tokens << " tokens");
-      const auto p = problem(name, {2, 3, tokens, tokens, 3, 2}, {tokens % 2 == 0, false, false},
-                             tokens % 3 == 0);
-      REQUIRE(takes(p.shape, p.options));
-      check_answer(p, emulated_answer(p, {.device = by_shape()}), reference_answer(in_doubles(p)));
+      for (const AttentionShape& shape :
+           {AttentionShape{2, 3, tokens, tokens, 3, 2}, {1, 6, tokens, tokens, 6, 5}}) {
+        const auto p = problem(name, shape, {tokens % 2 == 0, false, false}, tokens % 3 == 0);
+        REQUIRE(takes(p.shape, p.options));
+        check_answer(p, emulated_answer(p, {.device = by_shape()}),
+                     reference_answer(in_doubles(p)));
+      }
     }
   }
 }
@@ -81,7 +85,7 @@ TEST_CASE("The kernels for small layers are right for every number of tokens", "
 TEST_CASE("The kernels for small layers are right however pairs are dealt to lanes and blocks",
           "[not_sanitized]") {
   for (const char* name : {"softmax", "hyla", "softmax_hyla"}) {
-    const auto p = problem(name, {3, 5, 13, 11, 4, 3}, {true, true, true}, true);
+    const auto p = problem(name, {3, 5, 13, 11, 5, 6}, {true, true, true}, true);
     const AttentionAnswer<double> exact = reference_answer(in_doubles(p));
     for (const int lanes : {1, 2, 4, 8, 16}) {
       INFO(name << ", " << lanes << " lanes");
@@ -92,7 +96,22 @@ TEST_CASE("The kernels for small layers are right however pairs are dealt to lan
   }
 }
 
-TEST_CASE("The kernels for small layers are as exact as their operands", "[not_sanitized]") {
+TEST_CASE("The kernels for narrow layers are right however examples are dealt to blocks",
+          "[not_sanitized]") {
+  for (const char* name : {"softmax", "hyla", "linear_rms_head_nonlinear_value"}) {
+    for (const Index heads : {8, 16}) {
+      const auto p = problem(name, {5, heads, 11, 13, 4, 3}, {true, true, true}, true);
+      const AttentionAnswer<double> exact = reference_answer(in_doubles(p));
+      for (const int groups : {1, 2, 5}) {
+        INFO(name << ", " << groups << " groups");
+        check_answer(p, emulated_answer(p, {.device = by_shape(), .most_groups = groups}), exact,
+                     2e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("The kernels for small layers calculate in float32", "[not_sanitized]") {
   for (const char* name : {"softmax", "linear", "hyla_linear_value_no_rms_head", "softmax_hyla",
                            "hyla", "linear_rms_head"}) {
     AttentionProblem<float> p = problem(name, {2, 9, 17, 15, 14, 13}, {true, true, true});
@@ -100,18 +119,19 @@ TEST_CASE("The kernels for small layers are as exact as their operands", "[not_s
       p.options.nonlinearity = headway::training::Nonlinearity::kSilu;
     }
     const AttentionAnswer<double> exact = reference_answer(in_doubles(p));
-    for (const auto& [arithmetic, unit] :
-         {std::pair{GpuArithmetic::kTf32, 0x1p-11}, std::pair{GpuArithmetic::kBf16, 0x1p-8}}) {
-      INFO(name << " unit " << unit);
-      const auto a = emulated_answer(p, {.arithmetic = arithmetic, .device = by_shape()});
-      CHECK(relative_distance(a.output, exact.output) < 3 * unit);
-      CHECK(relative_distance(a.output, exact.output) > 0.1 * unit);  // it does round
-      CHECK(relative_distance(a.log_sum_exp, exact.log_sum_exp) < 3 * unit);
-      CHECK(relative_distance(a.d_query, exact.d_query) < 8 * unit);
-      CHECK(relative_distance(a.d_key, exact.d_key) < 8 * unit);
-      CHECK(relative_distance(a.d_value, exact.d_value) < 4 * unit);
-      CHECK(relative_distance(a.d_bias, exact.d_bias) < 8 * unit);
-    }
+    const EmulatedSettings in_floats = {.device = by_shape()};
+    const EmulatedSettings tf32 = {.arithmetic = GpuArithmetic::kTf32, .device = by_shape()};
+    CHECK(emulated_answer(p, tf32) == emulated_answer(p, in_floats));
+    const double unit = 0x1p-8;  // of bf16, which arrays are made of
+    INFO(name);
+    const auto a = emulated_answer(p, {.arithmetic = GpuArithmetic::kBf16, .device = by_shape()});
+    CHECK(relative_distance(a.output, exact.output) < 3 * unit);
+    CHECK(relative_distance(a.output, exact.output) > 0.1 * unit);  // it does round
+    CHECK(relative_distance(a.log_sum_exp, exact.log_sum_exp) < 3 * unit);
+    CHECK(relative_distance(a.d_query, exact.d_query) < 8 * unit);
+    CHECK(relative_distance(a.d_key, exact.d_key) < 8 * unit);
+    CHECK(relative_distance(a.d_value, exact.d_value) < 4 * unit);
+    CHECK(relative_distance(a.d_bias, exact.d_bias) < 8 * unit);
   }
 }
 
