@@ -67,6 +67,14 @@ constexpr int most_threads_of() {
   return kThreads;
 }
 
+/// So many blocks of this kernel have room on a multiprocessor: registers are dealt out for that.
+template <typename Kernel>
+constexpr int fewest_blocks_of() {
+  constexpr int kTwo = 2;
+  if constexpr (requires { Kernel::kFewestBlocks; }) return Kernel::kFewestBlocks;
+  return kTwo;
+}
+
 HEADWAY_BOTH constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
 
 /// Work items 0 .. count - 1 over the threads of a block; a barrier after.

@@ -5,6 +5,7 @@
 
 #include "training/kernels/cuda/step_ends.hpp"
 #include "training/kernels/cuda/step_experts.hpp"
+#include "training/kernels/cuda/step_norms.hpp"
 #include "training/kernels/cuda/step_paths.hpp"
 #include "training/kernels/cuda/step_sums.hpp"
 #include "training/step/step_operations.hpp"
@@ -83,13 +84,12 @@ class StepLaunches {
     k.bias = bind(n.bias);
     k.y = bind(n.y);
     k.stats = bind(n.stats);
-    launch(n.runs, of_rows(n.rows), 1, 2 * kTeamBytes, k);
+    launch(n.runs, of_rows(n.rows), 1, 0, k);
   }
   void operator()(const detail::StepNormGradient& n) {
     NormGradientKernel k = {};
-    k.rows = n.rows;
     k.dim = whole(n.dim);
-    k.groups = whole(n.groups);
+    k.groups = RowGroups(n.rows, whole(n.groups));
     k.centred = n.centred;
     k.x = bind(n.x);
     k.stats = bind(n.stats);
@@ -100,7 +100,9 @@ class StepLaunches {
     k.rounded = bind(n.rounded);
     k.scale_sums = bind(n.scale_sums);
     k.bias_sums = bind(n.bias_sums);
-    launch(n.runs, k.groups, 1, 2 * kTeamBytes + 2 * bytes(k.dim), k);
+    device_.launch({whole(n.groups), 1, NormGradientKernel::kMostThreads,
+                    bytes(NormGradientKernel::shared_floats(k.dim)), whole(n.runs)},
+                   k);
   }
   void operator()(const detail::StepColumnSums& s) {
     for (std::size_t first = 0; first < s.parts.size(); first += ColumnSumsKernel::kMostParts) {

@@ -3,8 +3,8 @@
 #include "training/kernels/cuda/attention_arguments.hpp"
 
 // The kernels of a training step that work row by row (training/step/step_operations.hpp says what
-// each computes). Blocks have kStepThreads threads. Where a row is summed, a team of kTeam threads
-// has it, and the first of them adds up what the others found: always in the same order.
+// each computes). Blocks have kStepThreads threads, if nothing else is said. Where a row is summed,
+// a team of kTeam threads has it, a warp, and adds up always in the same order.
 //
 // Sizes are those of one run. Of a stack of runs each has blocks of its own, which see its arrays
 // alone.
@@ -13,7 +13,6 @@ namespace headway::training::HEADWAY_GPU {
 constexpr int kStepThreads = 256;
 constexpr int kTeam = 32;
 constexpr int kTeams = kStepThreads / kTeam;
-constexpr float kStepNormEpsilon = 1e-6F;
 
 /// NumbersOfRuns: floats or bf16, the other is null. get and put convert.
 template <typename Float>
@@ -69,123 +68,62 @@ HEADWAY_DEVICE void for_rows(Block& block, std::int64_t first, std::int64_t end,
   });
 }
 
-struct NormKernel {
-  std::int64_t rows;
-  int dim;
-  bool centred;
-  ArrayOfRuns<const float> x, scale, bias;
-  Numbers<float> y;
-  ArrayOfRuns<float> stats;
-
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    TeamSums means(memory, "means");
-    TeamSums squares(memory, "squares");
-    const std::int64_t first = static_cast<std::int64_t>(block.x_of_run()) * kTeams;
-    const auto dims = static_cast<float>(dim);
-    for_rows(block, first, rows, [&](int thread, int, int lane, std::int64_t row) {
-      float sum = 0.0F;
-      for (int c = lane; centred && c < dim; c += kTeam) sum += get(x, row * dim + c);
-      put(means.partial, thread, sum);
-    });
-    for_rows(block, first, rows, [&](int thread, int team, int lane, std::int64_t) {
-      if (lane == 0) put(means.whole, team, means.sum(thread) / dims);
-    });
-    for_rows(block, first, rows, [&](int thread, int team, int lane, std::int64_t row) {
-      const float mean = get(means.whole, team);
-      float sum = 0.0F;
-      for (int c = lane; c < dim; c += kTeam) {
-        const float d = get(x, row * dim + c) - mean;
-        sum = fused(d, d, sum);
-      }
-      put(squares.partial, thread, sum);
-    });
-    for_rows(block, first, rows, [&](int thread, int team, int lane, std::int64_t row) {
-      if (lane != 0) return;
-      const float r = 1.0F / sqrtf(squares.sum(thread) / dims + kStepNormEpsilon);
-      put(squares.whole, team, r);
-      put(stats, 2 * row, get(means.whole, team));
-      put(stats, 2 * row + 1, r);
-    });
-    for_rows(block, first, rows, [&](int, int team, int lane, std::int64_t row) {
-      const float mean = get(means.whole, team);
-      const float r = get(squares.whole, team);
-      for (int c = lane; c < dim; c += kTeam) {
-        const float shift = bias == nullptr ? 0.0F : get(bias, c);
-        put(y, row * dim + c, (get(x, row * dim + c) - mean) * r * get(scale, c) + shift);
-      }
-    });
-  }
+/// Some numbers of a row: lane l of a warp has those in columns first + l, first + l + kTeam, ...
+/// and 0 for columns that the row does not have. They stay in registers.
+template <int count>
+struct OfLane {
+  static constexpr int kColumns = count * kTeam;  // that a warp has
+  float x[count];
 };
 
-/// Block x is a group of rows.
-struct NormGradientKernel {
-  std::int64_t rows;
-  int dim, groups;
-  bool centred;
-  ArrayOfRuns<const float> x, stats, scale, base;
-  Numbers<const float> dy;
-  ArrayOfRuns<float> dx, scale_sums, bias_sums;
-  ArrayOfRuns<Bf16> rounded;
-
-  HEADWAY_DEVICE float normed(std::int64_t row, int c) const {
-    return (get(x, row * dim + c) - get(stats, 2 * row)) * get(stats, 2 * row + 1);
+/// work(i, i kTeam) for the columns of a lane, of `left` from its first one on. An array from there
+/// on and a step that the compiler knows make an address without arithmetic.
+template <int count, typename Work>
+HEADWAY_DEVICE void for_columns(int left, const Work& work) {
+  HEADWAY_UNROLL
+  for (int i = 0; i < count; ++i) {
+    if (i * kTeam < left) work(i, i * kTeam);
   }
-  HEADWAY_DEVICE void write_row(std::int64_t row, int lane, float mean, float along) const {
-    const float r = get(stats, 2 * row + 1);
-    for (int c = lane; c < dim; c += kTeam) {
-      const std::int64_t at = row * dim + c;
-      const float d = r * (get(dy, at) * get(scale, c) - mean - normed(row, c) * along);
-      const float sum = base == nullptr ? d : get(base, at) + d;
-      put(dx, at, sum);
-      if (!(rounded == nullptr)) put(rounded, at, sum);
-    }
+}
+template <int count, typename Array>
+HEADWAY_DEVICE void load(const Array& from, int left, OfLane<count>& to) {
+  HEADWAY_UNROLL
+  for (float& x : to.x) x = 0.0F;
+  for_columns<count>(left, [&](int i, int at) { to.x[i] = get(from, at); });
+}
+/// Asks once, and not for each number, what they are: a load that is asked about waits for its
+/// number before the next one starts.
+template <int count>
+HEADWAY_DEVICE void load(const Numbers<const float>& x, std::int64_t at, int left,
+                         OfLane<count>& to) {
+  if (x.are_bf16()) {
+    load(x.halves + at, left, to);
+  } else {
+    load(x.floats + at, left, to);
   }
+}
 
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    TeamSums means(memory, "means");
-    TeamSums along(memory, "along");
-    const Shared<float> d_scale = memory.template take<float>("d_scale", dim);
-    const Shared<float> d_bias = memory.template take<float>("d_bias", dim);
-    fill(block, d_scale, dim, 0.0F);
-    fill(block, d_bias, dim, 0.0F);
-    const auto dims = static_cast<float>(dim);
-    const std::int64_t end = (block.x_of_run() + 1) * rows / groups;
-    for (std::int64_t first = block.x_of_run() * rows / groups; first < end; first += kTeams) {
-      for_rows(block, first, end, [&](int thread, int, int lane, std::int64_t row) {
-        float sum = 0.0F;
-        float with_x = 0.0F;
-        for (int c = lane; c < dim; c += kTeam) {
-          const float g = get(dy, row * dim + c) * get(scale, c);
-          sum += g;
-          with_x = fused(g, normed(row, c), with_x);
-        }
-        put(means.partial, thread, sum);
-        put(along.partial, thread, with_x);
-      });
-      for_rows(block, first, end, [&](int thread, int team, int lane, std::int64_t) {
-        if (lane != 0) return;
-        put(means.whole, team, centred ? means.sum(thread) / dims : 0.0F);
-        put(along.whole, team, along.sum(thread) / dims);
-      });
-      for_rows(block, first, end, [&](int, int team, int lane, std::int64_t row) {
-        write_row(row, lane, get(means.whole, team), get(along.whole, team));
-      });
-      const std::int64_t last = first + kTeams < end ? first + kTeams : end;
-      for_each(block, dim, [&](int c) {
-        for (std::int64_t row = first; row < last; ++row) {
-          const float d = get(dy, row * dim + c);
-          add(d_scale, c, d * normed(row, c));
-          add(d_bias, c, d);
-        }
-      });
-    }
-    for_each(block, dim, [&](int c) {
-      put(scale_sums, static_cast<std::int64_t>(block.x_of_run()) * dim + c, get(d_scale, c));
-      if (bias_sums == nullptr) return;
-      put(bias_sums, static_cast<std::int64_t>(block.x_of_run()) * dim + c, get(d_bias, c));
-    });
+/// number(lane) becomes the sum over all lanes, the same for each.
+template <typename Number>
+HEADWAY_DEVICE void add_up_lanes(const Warp& warp, const Number& number) {
+  HEADWAY_UNROLL
+  for (int mask = 1; mask < kTeam; mask *= 2) {
+    exchange(
+        warp, mask, [&](int lane) { return number(lane); },
+        [&](int lane, auto other) { number(lane) += other; });
+  }
+}
+
+/// Rows that are cut into groups of the same size, or a row more: the first ones.
+struct RowGroups {
+  std::int64_t each;
+  int longer;
+
+  RowGroups() = default;
+  RowGroups(std::int64_t rows, int groups)
+      : each(rows / groups), longer(static_cast<int>(rows % groups)) {}
+  HEADWAY_DEVICE std::int64_t first(int group) const {
+    return group * each + (group < longer ? group : longer);
   }
 };
 
