@@ -92,8 +92,25 @@ class Difference {
   double largest_ = 0.0, most_ = 0.0;
 };
 
-void check_norm(Index rows, Index dim, bool centred, bool bf16) {
-  INFO("rows " << rows << " dim " << dim << " centred " << centred << " bf16 " << bf16);
+// Another norm, of what a product left to it, has made `x` in one run.
+void check_added(const StepNorm& n, const std::vector<float>& sums, Index run) {
+  const StepNorm::Added& a = n.added;
+  for (Index row = 0; row < n.rows; ++row) {
+    const Index from = row / a.tokens * a.steps.example + row % a.tokens * a.steps.token;
+    for (Index c = 0; c < n.dim; ++c) {
+      const Index i = row * n.dim + c;
+      const double bias = a.bias == nullptr ? 0.0 : at(a.bias, run, c);
+      const double wanted =
+          sums[static_cast<std::size_t>(run * n.x.step + i)] + bias + at(a.stream, run, from + c);
+      REQUIRE(std::abs(at(n.x, run, i) - wanted) < 1e-6 * (1.0 + std::abs(wanted)));
+    }
+  }
+}
+
+// `tokens`: rows of an example, whose stream has two more before them; 0: nothing is added.
+void check_norm(Index rows, Index dim, bool centred, bool bf16, Index tokens = 0) {
+  INFO("rows " << rows << " dim " << dim << " centred " << centred << " bf16 " << bf16 << " tokens "
+               << tokens);
   Stack stack;
   StepNorm n;
   n.rows = rows;
@@ -111,10 +128,20 @@ void check_norm(Index rows, Index dim, bool centred, bool bf16) {
   }
   n.stats = stack.unwritten(2 * rows);
   n.runs = kRuns;
+  const std::vector<float> sums(n.x.data, n.x.data + kRuns * n.x.step);
+  if (tokens > 0) {
+    const Index row = (tokens + 2) * dim;
+    n.added = {{const_cast<float*>(n.x.data), n.x.step},  // NOLINT: the array is the test's
+               centred ? stack.numbers(dim) : OfRuns<const float>(),
+               stack.numbers(rows / tokens * row) + 2 * dim,
+               tokens,
+               {dim, row}};
+  }
   stack.run(n);
 
   Difference y, stats;
   for (Index run = 0; run < kRuns; ++run) {
+    if (tokens > 0) check_added(n, sums, run);
     for (Index row = 0; row < rows; ++row) {
       double mean = 0.0;
       double square = 0.0;
@@ -211,6 +238,13 @@ TEST_CASE("A norm follows the definition, for rows of every length") {
   check_norm(8, 128, true, true);
   check_norm(3, 256, true, false);
   for (const bool centred : {true, false}) check_norm(9, 300, centred, centred);
+}
+
+TEST_CASE("A norm adds bias and stream to a product before, for rows of every length") {
+  check_norm(6, 19, true, false, 3);
+  check_norm(8, 128, false, false, 1);
+  check_norm(4, 256, true, true, 2);
+  check_norm(9, 300, true, false, 3);
 }
 
 TEST_CASE("The gradient of a norm follows the definition, for rows of every length") {

@@ -84,6 +84,11 @@ class StepLaunches {
     k.bias = bind(n.bias);
     k.y = bind(n.y);
     k.stats = bind(n.stats);
+    k.sums = bind(n.added.to);
+    k.product_bias = bind(n.added.bias);
+    k.stream = bind(n.added.stream);
+    k.tokens = whole(n.added.tokens);
+    k.stream_steps = n.added.steps;
     launch(n.runs, of_rows(n.rows), 1, 0, k);
   }
   void operator()(const detail::StepNormGradient& n) {
