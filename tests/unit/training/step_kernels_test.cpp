@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -45,6 +46,9 @@ class Stack {
       one = static_cast<std::int32_t>(u * u * static_cast<double>(below));
     }
     return adopt(x, count);
+  }
+  const std::int64_t* table(const std::vector<std::int64_t>& numbers) {
+    return device_.array("table", numbers);
   }
   template <typename T = float>
   OfRuns<T> unwritten(Index count) {
@@ -230,6 +234,145 @@ void check_norm_gradient(Index rows, Index dim, Index groups, bool centred, bool
   if (bf16) CHECK(rounded.relative() < 0x1p-8);
 }
 
+struct Matrix {
+  Index rows, columns, groups;
+};
+void check_column_sums(const std::vector<Matrix>& matrices, bool bf16) {
+  Stack stack;
+  StepColumnSums s;
+  s.runs = kRuns;
+  std::vector<OfRuns<float>> sums;
+  for (const Matrix& m : matrices) {
+    sums.push_back(stack.unwritten(m.groups * m.columns));
+    s.parts.push_back(
+        {stack.either(m.rows * m.columns, bf16), m.rows, m.columns, m.groups, sums.back()});
+  }
+  stack.run(s);
+  for (std::size_t p = 0; p < matrices.size(); ++p) {
+    const auto [rows, columns, groups] = matrices[p];
+    INFO("rows " << rows << " columns " << columns << " groups " << groups << " bf16 " << bf16);
+    Difference difference;
+    for (Index run = 0; run < kRuns; ++run) {
+      for (Index c = 0; c < columns; ++c) {
+        double wanted = 0.0;
+        double found = 0.0;
+        for (Index r = 0; r < rows; ++r) wanted += at(s.parts[p].x, run, r * columns + c);
+        for (Index g = 0; g < groups; ++g) found += at(sums[p], run, g * columns + c);
+        difference.add(wanted, found);
+      }
+    }
+    CHECK(difference.relative() < 1e-5);
+  }
+}
+
+void check_copy_sums(const std::vector<std::pair<Index, Index>>& parts, bool bf16) {
+  Stack stack;
+  StepCopySums s;
+  s.runs = kRuns;
+  std::vector<OfRuns<float>> floats(parts.size());
+  std::vector<OfRuns<Bf16>> halves(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto [copies, count] = parts[p];
+    s.parts.push_back({copies, count, 0.5, stack.numbers(copies * count), {}});
+    if (bf16) {
+      s.parts[p].out = halves[p] = stack.unwritten<Bf16>(count);
+    } else {
+      s.parts[p].out = floats[p] = stack.unwritten(count);
+    }
+  }
+  stack.run(s);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto [copies, count] = parts[p];
+    INFO("copies " << copies << " count " << count << " bf16 " << bf16);
+    Difference difference;
+    for (Index run = 0; run < kRuns; ++run) {
+      for (Index i = 0; i < count; ++i) {
+        double sum = 0.0;
+        for (Index c = 0; c < copies; ++c) sum += 0.5 * at(s.parts[p].from, run, c * count + i);
+        difference.add(sum, bf16 ? at(halves[p], run, i) : at(floats[p], run, i));
+      }
+    }
+    CHECK(difference.relative() < (bf16 ? 0x1p-8 : 1e-5));
+  }
+}
+
+void check_look_up_gradient(Index rows, Index dim, Index entries) {
+  INFO("rows " << rows << " dim " << dim << " entries " << entries);
+  Stack stack;
+  const auto ids = stack.ids(rows, entries - 1);
+  const auto dy = stack.numbers(rows * dim);
+  const auto d_table = stack.unwritten(entries * dim);
+  stack.run(StepLookUpGradient{rows, dim, entries, ids, dy, d_table, kRuns});
+  Difference difference;
+  for (Index run = 0; run < kRuns; ++run) {
+    std::vector<double> sums(static_cast<std::size_t>(entries * dim));
+    for (Index r = 0; r < rows; ++r) {
+      const auto entry = static_cast<Index>(at(ids, run, r));
+      for (Index c = 0; c < dim; ++c) {
+        sums[static_cast<std::size_t>(entry * dim + c)] += at(dy, run, r * dim + c);
+      }
+    }
+    for (Index i = 0; i < entries * dim; ++i) {
+      difference.add(sums[static_cast<std::size_t>(i)], at(d_table, run, i));
+    }
+  }
+  CHECK(difference.relative() < 1e-5);
+}
+
+// Sums of copies of any number, for parameters of any number.
+void check_sums(const std::vector<std::pair<Index, Index>>& parts) {
+  Stack stack;
+  std::vector<std::int64_t> table;
+  Index copies_size = 0;
+  Index parameters = 0;
+  for (const auto& [copies, count] : parts) {
+    for (const Index number : {copies_size, copies, count, parameters, count, Index{0}, Index{0}}) {
+      table.push_back(number);
+    }
+    copies_size += kRuns * copies * count;
+    parameters += count;
+  }
+  StepSums s;
+  s.runs = kRuns;
+  s.blocks = static_cast<Index>(parts.size());
+  s.table = stack.table(table);
+  s.copies = stack.numbers(copies_size).data;
+  s.copies_size = copies_size;
+  s.gradients = stack.unwritten(parameters);
+  s.squares = stack.unwritten<double>(s.blocks);
+  s.losses_count = 300;
+  s.loss_scale = 0.5;
+  s.losses = stack.numbers(s.losses_count);
+  s.loss = stack.unwritten<double>(1);
+  stack.run(s);
+  Difference gradients, squares, losses;
+  for (Index run = 0; run < kRuns; ++run) {
+    Index first = 0;
+    Index parameter = 0;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const auto [copies, count] = parts[p];
+      double square = 0.0;
+      for (Index i = 0; i < count; ++i) {
+        double sum = 0.0;
+        for (Index c = 0; c < copies; ++c) {
+          sum += static_cast<double>(s.copies[first + (run * copies + c) * count + i]);
+        }
+        gradients.add(sum, at(s.gradients, run, parameter + i));
+        square += sum * sum;
+      }
+      squares.add(square, s.squares.data[run * s.squares.step + static_cast<Index>(p)]);
+      first += kRuns * copies * count;
+      parameter += count;
+    }
+    double loss = 0.0;
+    for (Index i = 0; i < s.losses_count; ++i) loss += 0.5 * at(s.losses, run, i);
+    losses.add(loss, s.loss.data[run * s.loss.step]);
+  }
+  CHECK(gradients.relative() < 1e-5);
+  CHECK(squares.relative() < 1e-5);
+  CHECK(losses.relative() < 1e-12);
+}
+
 }  // namespace
 
 TEST_CASE("A norm follows the definition, for rows of every length") {
@@ -257,4 +400,22 @@ TEST_CASE("The gradient of a norm follows the definition, for rows of every leng
     check_norm_gradient(21, 300, 2, centred, centred, true);
     check_norm_gradient(2, 700, 2, centred, false, true);
   }
+}
+
+TEST_CASE("Columns of matrices of every size are added up") {
+  for (const bool bf16 : {false, true}) {
+    check_column_sums({{36, 192, 5}, {7, 1, 1}, {33, 130, 2}, {3, 600, 3}, {21, 1100, 4}}, bf16);
+    check_column_sums({{70, 128, 1}}, bf16);
+    check_copy_sums({{1, 300}, {37, 128}, {9, 1}, {64, 129}}, bf16);
+  }
+}
+
+TEST_CASE("The gradient of a table of embeddings is the sum over the rows of each entry") {
+  check_look_up_gradient(5, 3, 4);
+  check_look_up_gradient(300, 70, 9);
+  check_look_up_gradient(5000, 2, 3);  // more than are looked through at once
+}
+
+TEST_CASE("Gradients are sums of copies, for few parameters with many copies and the opposite") {
+  check_sums({{128, 5}, {33, 128}, {7, 129}, {16, 1024}, {1, 700}, {2, 300}});
 }
