@@ -1,6 +1,7 @@
 #include "training/step/step_builder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "headway/error.hpp"
 
@@ -125,10 +126,25 @@ void StepBuilder::gradient_product(const Linear& n, ConstNumbers dy, ConstNumber
   launch_aside("gradient of " + weight, p);
 }
 
+void StepBuilder::launch_stream(const std::string& name, StepProduct product,
+                                StepNorm::Added added) {
+  if (bf16()) {
+    product.added = {added.stream, dim_, 0};
+  } else {
+    added.bias = std::exchange(product.bias, {}).floats;
+    left_to_norms_[added.to.data] = added;
+  }
+  launch(name, product);
+}
+
 Numbers StepBuilder::norm(const std::string& name, Index rows, ConstFloats x, Floats stats) {
   Numbers y = numbers(name, rows * dim_);
-  launch(name, StepNorm{rows, dim_, model_.norm == Norm::kLayerNorm, x, value(name + ".scale"),
-                        value(name + ".bias"), y, stats});
+  StepNorm n = {
+      rows, dim_, model_.norm == Norm::kLayerNorm, x, value(name + ".scale"), value(name + ".bias"),
+      y,    stats};
+  const auto left = left_to_norms_.extract(x.data);
+  if (left) n.added = left.mapped();
+  launch(name, n);
   return y;
 }
 
@@ -175,6 +191,7 @@ std::vector<StepLaunch> StepBuilder::build(const AdamWStep& constants) {
     forward();
     backward();
   }
+  if (!left_to_norms_.empty()) throw Error(ErrorKind::kInternal, "a stream has no norm");
   finish(constants);
   if (!rounding_.parts.empty()) {
     rounding_.runs = batch_.runs;

@@ -168,6 +168,10 @@ class StepBuilder {
   /// The gradients of W and b, in copies.
   void weight_gradient(const Linear& n, ConstNumbers dy, ConstNumbers x, const std::string& weight,
                        const std::string& bias);
+  /// Launches a product that makes `to`, a stream: bias and the stream before are added to it. In
+  /// bf16 by the product, else by the norm that has `to` next: cuBLASLt does that to floats in a
+  /// kernel of its own.
+  void launch_stream(const std::string& name, StepProduct product, StepNorm::Added added);
   Numbers norm(const std::string& name, Index rows, ConstFloats x, Floats stats);
   struct PassedNorm {
     Index rows = 0;
@@ -204,6 +208,7 @@ class StepBuilder {
   std::map<std::string, Numbers> expert_weights_;  ///< of layers
   std::map<std::string, ConstNumbers> factors_;    ///< in bf16
   StepRounding rounding_;
+  std::map<const float*, StepNorm::Added> left_to_norms_;
   ConstFloats last_;  // what enters the last norm
   Floats last_stats_, losses_;
   Numbers last_z_, d_outputs_;

@@ -36,7 +36,8 @@ struct Cost {
     return bytes((kFloat + kBf16) * count, launches_of(r));
   }
   StepCost operator()(const StepNorm& n) const {
-    return bytes((kFloat + n.y.bytes()) * n.rows * n.dim);
+    const Index added = n.added.to == nullptr ? 0 : 2 * kFloat;
+    return bytes((kFloat + n.y.bytes() + added) * n.rows * n.dim);
   }
   StepCost operator()(const StepNormGradient& n) const {
     const Index base = n.base == nullptr ? 0 : kFloat;

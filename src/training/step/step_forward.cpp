@@ -210,14 +210,19 @@ ConstFloats StepBuilder::attend(Attention* a, ConstFloats x, ConstFloats memory)
   a->attention = planned;
   launch(prefix + "attention", planned);
 
-  const bool last = memory == nullptr && a->part.queries < a->part.keys;
-  ConstFloats stream =
-      last ? some_tokens(prefix + "last tokens", x, a->part.first_query, a->part.queries) : x;
   Floats y = floats(prefix + "stream between", asked * dim_);
-  StepProduct out = linear({asked, model_.value_dim, dim_}, a->o, prefix + "output.weight",
-                           prefix + "output.bias", y);
-  out.added = {stream, dim_, 0};
-  launch(prefix + "output", out);
+  StepNorm::Added added = {y, {}, x, 1, {0, dim_}};
+  if (memory == nullptr && a->part.queries < a->part.keys) {
+    if (bf16()) {
+      added.stream = some_tokens(prefix + "last tokens", x, a->part.first_query, a->part.queries);
+    } else {
+      added = {y, {}, x + a->part.first_query * dim_, a->part.queries, {dim_, tokens_ * dim_}};
+    }
+  }
+  launch_stream(prefix + "output",
+                linear({asked, model_.value_dim, dim_}, a->o, prefix + "output.weight",
+                       prefix + "output.bias", y),
+                added);
   return y;
 }
 
@@ -245,10 +250,10 @@ ConstFloats StepBuilder::feed_forward(const std::string& prefix, Index tokens, C
     launch(prefix + "up", up);
   }
   Floats y = floats(prefix + "stream", pass.rows * dim_);
-  StepProduct down =
-      linear({pass.rows, m, dim_}, pass.active, prefix + "down.weight", prefix + "down.bias", y);
-  down.added = {mid, dim_, 0};
-  launch(prefix + "down", down);
+  launch_stream(
+      prefix + "down",
+      linear({pass.rows, m, dim_}, pass.active, prefix + "down.weight", prefix + "down.bias", y),
+      {y, {}, mid, 1, {0, dim_}});
   passes_.push_back(pass);
   return y;
 }

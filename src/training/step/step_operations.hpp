@@ -58,6 +58,14 @@ struct StepRounding {
 
 /// y = norm(x) scale + bias, and mean and 1 / deviation of each row (row_kernels.hpp).
 struct StepNorm {
+  /// What a product left to the norm. x holds its sums, and becomes sums + bias + stream before.
+  struct Added {
+    OfRuns<float> to;  ///< x; null: nothing is added
+    OfRuns<const float> bias;
+    OfRuns<const float> stream;
+    Index tokens = 1;  ///< rows of an example
+    TokenSteps steps;  ///< of `stream`
+  };
   Index rows = 0, dim = 0;
   bool centred = true;
   OfRuns<const float> x;
@@ -65,6 +73,7 @@ struct StepNorm {
   OfRuns<const float> bias;  ///< null for RMSNorm
   NumbersOfRuns<float> y;
   OfRuns<float> stats;  ///< [rows, 2]
+  Added added;
   Index runs = 1;
 };
 

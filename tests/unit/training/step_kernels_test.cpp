@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -45,6 +46,9 @@ class Stack {
       one = static_cast<std::int32_t>(u * u * static_cast<double>(below));
     }
     return adopt(x, count);
+  }
+  const std::int64_t* table(const std::vector<std::int64_t>& numbers) {
+    return device_.array("table", numbers);
   }
   template <typename T = float>
   OfRuns<T> unwritten(Index count) {
@@ -92,8 +96,25 @@ class Difference {
   double largest_ = 0.0, most_ = 0.0;
 };
 
-void check_norm(Index rows, Index dim, bool centred, bool bf16) {
-  INFO("rows " << rows << " dim " << dim << " centred " << centred << " bf16 " << bf16);
+// Another norm, of what a product left to it, has made `x` in one run.
+void check_added(const StepNorm& n, const std::vector<float>& sums, Index run) {
+  const StepNorm::Added& a = n.added;
+  for (Index row = 0; row < n.rows; ++row) {
+    const Index from = row / a.tokens * a.steps.example + row % a.tokens * a.steps.token;
+    for (Index c = 0; c < n.dim; ++c) {
+      const Index i = row * n.dim + c;
+      const double bias = a.bias == nullptr ? 0.0 : at(a.bias, run, c);
+      const double wanted =
+          sums[static_cast<std::size_t>(run * n.x.step + i)] + bias + at(a.stream, run, from + c);
+      REQUIRE(std::abs(at(n.x, run, i) - wanted) < 1e-6 * (1.0 + std::abs(wanted)));
+    }
+  }
+}
+
+// `tokens`: rows of an example, whose stream has two more before them; 0: nothing is added.
+void check_norm(Index rows, Index dim, bool centred, bool bf16, Index tokens = 0) {
+  INFO("rows " << rows << " dim " << dim << " centred " << centred << " bf16 " << bf16 << " tokens "
+               << tokens);
   Stack stack;
   StepNorm n;
   n.rows = rows;
@@ -111,10 +132,20 @@ void check_norm(Index rows, Index dim, bool centred, bool bf16) {
   }
   n.stats = stack.unwritten(2 * rows);
   n.runs = kRuns;
+  const std::vector<float> sums(n.x.data, n.x.data + kRuns * n.x.step);
+  if (tokens > 0) {
+    const Index row = (tokens + 2) * dim;
+    n.added = {{const_cast<float*>(n.x.data), n.x.step},  // NOLINT: the array is the test's
+               centred ? stack.numbers(dim) : OfRuns<const float>(),
+               stack.numbers(rows / tokens * row) + 2 * dim,
+               tokens,
+               {dim, row}};
+  }
   stack.run(n);
 
   Difference y, stats;
   for (Index run = 0; run < kRuns; ++run) {
+    if (tokens > 0) check_added(n, sums, run);
     for (Index row = 0; row < rows; ++row) {
       double mean = 0.0;
       double square = 0.0;
@@ -203,6 +234,145 @@ void check_norm_gradient(Index rows, Index dim, Index groups, bool centred, bool
   if (bf16) CHECK(rounded.relative() < 0x1p-8);
 }
 
+struct Matrix {
+  Index rows, columns, groups;
+};
+void check_column_sums(const std::vector<Matrix>& matrices, bool bf16) {
+  Stack stack;
+  StepColumnSums s;
+  s.runs = kRuns;
+  std::vector<OfRuns<float>> sums;
+  for (const Matrix& m : matrices) {
+    sums.push_back(stack.unwritten(m.groups * m.columns));
+    s.parts.push_back(
+        {stack.either(m.rows * m.columns, bf16), m.rows, m.columns, m.groups, sums.back()});
+  }
+  stack.run(s);
+  for (std::size_t p = 0; p < matrices.size(); ++p) {
+    const auto [rows, columns, groups] = matrices[p];
+    INFO("rows " << rows << " columns " << columns << " groups " << groups << " bf16 " << bf16);
+    Difference difference;
+    for (Index run = 0; run < kRuns; ++run) {
+      for (Index c = 0; c < columns; ++c) {
+        double wanted = 0.0;
+        double found = 0.0;
+        for (Index r = 0; r < rows; ++r) wanted += at(s.parts[p].x, run, r * columns + c);
+        for (Index g = 0; g < groups; ++g) found += at(sums[p], run, g * columns + c);
+        difference.add(wanted, found);
+      }
+    }
+    CHECK(difference.relative() < 1e-5);
+  }
+}
+
+void check_copy_sums(const std::vector<std::pair<Index, Index>>& parts, bool bf16) {
+  Stack stack;
+  StepCopySums s;
+  s.runs = kRuns;
+  std::vector<OfRuns<float>> floats(parts.size());
+  std::vector<OfRuns<Bf16>> halves(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto [copies, count] = parts[p];
+    s.parts.push_back({copies, count, 0.5, stack.numbers(copies * count), {}});
+    if (bf16) {
+      s.parts[p].out = halves[p] = stack.unwritten<Bf16>(count);
+    } else {
+      s.parts[p].out = floats[p] = stack.unwritten(count);
+    }
+  }
+  stack.run(s);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto [copies, count] = parts[p];
+    INFO("copies " << copies << " count " << count << " bf16 " << bf16);
+    Difference difference;
+    for (Index run = 0; run < kRuns; ++run) {
+      for (Index i = 0; i < count; ++i) {
+        double sum = 0.0;
+        for (Index c = 0; c < copies; ++c) sum += 0.5 * at(s.parts[p].from, run, c * count + i);
+        difference.add(sum, bf16 ? at(halves[p], run, i) : at(floats[p], run, i));
+      }
+    }
+    CHECK(difference.relative() < (bf16 ? 0x1p-8 : 1e-5));
+  }
+}
+
+void check_look_up_gradient(Index rows, Index dim, Index entries) {
+  INFO("rows " << rows << " dim " << dim << " entries " << entries);
+  Stack stack;
+  const auto ids = stack.ids(rows, entries - 1);
+  const auto dy = stack.numbers(rows * dim);
+  const auto d_table = stack.unwritten(entries * dim);
+  stack.run(StepLookUpGradient{rows, dim, entries, ids, dy, d_table, kRuns});
+  Difference difference;
+  for (Index run = 0; run < kRuns; ++run) {
+    std::vector<double> sums(static_cast<std::size_t>(entries * dim));
+    for (Index r = 0; r < rows; ++r) {
+      const auto entry = static_cast<Index>(at(ids, run, r));
+      for (Index c = 0; c < dim; ++c) {
+        sums[static_cast<std::size_t>(entry * dim + c)] += at(dy, run, r * dim + c);
+      }
+    }
+    for (Index i = 0; i < entries * dim; ++i) {
+      difference.add(sums[static_cast<std::size_t>(i)], at(d_table, run, i));
+    }
+  }
+  CHECK(difference.relative() < 1e-5);
+}
+
+// Sums of copies of any number, for parameters of any number.
+void check_sums(const std::vector<std::pair<Index, Index>>& parts) {
+  Stack stack;
+  std::vector<std::int64_t> table;
+  Index copies_size = 0;
+  Index parameters = 0;
+  for (const auto& [copies, count] : parts) {
+    for (const Index number : {copies_size, copies, count, parameters, count, Index{0}, Index{0}}) {
+      table.push_back(number);
+    }
+    copies_size += kRuns * copies * count;
+    parameters += count;
+  }
+  StepSums s;
+  s.runs = kRuns;
+  s.blocks = static_cast<Index>(parts.size());
+  s.table = stack.table(table);
+  s.copies = stack.numbers(copies_size).data;
+  s.copies_size = copies_size;
+  s.gradients = stack.unwritten(parameters);
+  s.squares = stack.unwritten<double>(s.blocks);
+  s.losses_count = 300;
+  s.loss_scale = 0.5;
+  s.losses = stack.numbers(s.losses_count);
+  s.loss = stack.unwritten<double>(1);
+  stack.run(s);
+  Difference gradients, squares, losses;
+  for (Index run = 0; run < kRuns; ++run) {
+    Index first = 0;
+    Index parameter = 0;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const auto [copies, count] = parts[p];
+      double square = 0.0;
+      for (Index i = 0; i < count; ++i) {
+        double sum = 0.0;
+        for (Index c = 0; c < copies; ++c) {
+          sum += static_cast<double>(s.copies[first + (run * copies + c) * count + i]);
+        }
+        gradients.add(sum, at(s.gradients, run, parameter + i));
+        square += sum * sum;
+      }
+      squares.add(square, s.squares.data[run * s.squares.step + static_cast<Index>(p)]);
+      first += kRuns * copies * count;
+      parameter += count;
+    }
+    double loss = 0.0;
+    for (Index i = 0; i < s.losses_count; ++i) loss += 0.5 * at(s.losses, run, i);
+    losses.add(loss, s.loss.data[run * s.loss.step]);
+  }
+  CHECK(gradients.relative() < 1e-5);
+  CHECK(squares.relative() < 1e-5);
+  CHECK(losses.relative() < 1e-12);
+}
+
 }  // namespace
 
 TEST_CASE("A norm follows the definition, for rows of every length") {
@@ -211,6 +381,13 @@ TEST_CASE("A norm follows the definition, for rows of every length") {
   check_norm(8, 128, true, true);
   check_norm(3, 256, true, false);
   for (const bool centred : {true, false}) check_norm(9, 300, centred, centred);
+}
+
+TEST_CASE("A norm adds bias and stream to a product before, for rows of every length") {
+  check_norm(6, 19, true, false, 3);
+  check_norm(8, 128, false, false, 1);
+  check_norm(4, 256, true, true, 2);
+  check_norm(9, 300, true, false, 3);
 }
 
 TEST_CASE("The gradient of a norm follows the definition, for rows of every length") {
@@ -223,4 +400,22 @@ TEST_CASE("The gradient of a norm follows the definition, for rows of every leng
     check_norm_gradient(21, 300, 2, centred, centred, true);
     check_norm_gradient(2, 700, 2, centred, false, true);
   }
+}
+
+TEST_CASE("Columns of matrices of every size are added up") {
+  for (const bool bf16 : {false, true}) {
+    check_column_sums({{36, 192, 5}, {7, 1, 1}, {33, 130, 2}, {3, 600, 3}, {21, 1100, 4}}, bf16);
+    check_column_sums({{70, 128, 1}}, bf16);
+    check_copy_sums({{1, 300}, {37, 128}, {9, 1}, {64, 129}}, bf16);
+  }
+}
+
+TEST_CASE("The gradient of a table of embeddings is the sum over the rows of each entry") {
+  check_look_up_gradient(5, 3, 4);
+  check_look_up_gradient(300, 70, 9);
+  check_look_up_gradient(5000, 2, 3);  // more than are looked through at once
+}
+
+TEST_CASE("Gradients are sums of copies, for few parameters with many copies and the opposite") {
+  check_sums({{128, 5}, {33, 128}, {7, 129}, {16, 1024}, {1, 700}, {2, 300}});
 }

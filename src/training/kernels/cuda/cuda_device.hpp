@@ -106,6 +106,13 @@ __device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give&
   warp.lanes([&](int lane) { take(lane, __shfl_xor_sync(kAll, give(lane), mask)); });
 }
 
+/// Bit i: vote(i), of the lanes of a warp.
+template <typename Vote>
+__device__ __forceinline__ std::uint32_t votes(const Warp& warp, const Vote& vote) {
+  return __ballot_sync(0xFFFFFFFFU, vote(warp.lane()));
+}
+__device__ __forceinline__ int count_bits(std::uint32_t bits) { return __popc(bits); }
+
 class Block {
  public:
   __device__ __forceinline__ int size() const { return static_cast<int>(blockDim.x); }

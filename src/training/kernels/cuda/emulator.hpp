@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <deque>
@@ -246,10 +247,19 @@ void wait_for_copies() {
 /// take(lane, give(lane ^ mask)) for every lane of a warp.
 template <typename Give, typename Take>
 void exchange(const Warp& warp, int mask, const Give& give, const Take& take) {
-  std::array<float, 32> given = {};
+  std::array<std::decay_t<decltype(give(0))>, 32> given = {};
   warp.lanes([&](int lane) { given[static_cast<std::size_t>(lane)] = give(lane); });
   warp.lanes([&](int lane) { take(lane, given[static_cast<std::size_t>(lane ^ mask)]); });
 }
+
+/// Bit i: vote(i), of the lanes of a warp.
+template <typename Vote>
+std::uint32_t votes(const Warp& warp, const Vote& vote) {
+  std::uint32_t bits = 0;
+  warp.lanes([&](int lane) { bits |= (vote(lane) ? 1U : 0U) << static_cast<unsigned>(lane); });
+  return bits;
+}
+inline int count_bits(std::uint32_t bits) { return std::popcount(bits); }
 
 class Block {
  public:

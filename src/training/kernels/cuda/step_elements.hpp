@@ -175,26 +175,6 @@ struct LookUpKernel {
   }
 };
 
-/// Block x is an entry of the table.
-struct LookUpGradientKernel {
-  std::int64_t rows;
-  int dim;
-  ArrayOfRuns<const std::int32_t> ids;
-  ArrayOfRuns<const float> dy;
-  ArrayOfRuns<float> d_table;
-
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
-    for_each(block, dim, [&](int c) {
-      float sum = 0.0F;
-      for (std::int64_t row = 0; row < rows; ++row) {
-        if (get_bits(ids, row) == block.x_of_run()) sum += get(dy, row * dim + c);
-      }
-      put(d_table, static_cast<std::int64_t>(block.x_of_run()) * dim + c, sum);
-    });
-  }
-};
-
 struct SomeTokensKernel {
   std::int64_t examples;
   int tokens, first, wanted, dim;

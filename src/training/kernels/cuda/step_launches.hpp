@@ -84,6 +84,11 @@ class StepLaunches {
     k.bias = bind(n.bias);
     k.y = bind(n.y);
     k.stats = bind(n.stats);
+    k.sums = bind(n.added.to);
+    k.product_bias = bind(n.added.bias);
+    k.stream = bind(n.added.stream);
+    k.tokens = whole(n.added.tokens);
+    k.stream_steps = n.added.steps;
     launch(n.runs, of_rows(n.rows), 1, 0, k);
   }
   void operator()(const detail::StepNormGradient& n) {
@@ -111,12 +116,13 @@ class StepLaunches {
       int blocks = 0;
       while (parts < ColumnSumsKernel::kMostParts && first + parts < s.parts.size()) {
         const auto& from = s.parts[first + parts];
-        k.parts[parts++] = {bind(from.x), from.rows, whole(from.columns), whole(from.groups),
+        const int groups = whole(from.groups);
+        k.parts[parts++] = {bind(from.x), whole(from.columns), groups, RowGroups(from.rows, groups),
                             bind(from.sums)};
-        const int mine = whole(from.groups) * ceiling(whole(from.columns), kTeam);
-        blocks = mine > blocks ? mine : blocks;
+        const int pieces = ceiling(whole(from.columns), ColumnSumsKernel::kColumns);
+        blocks = std::max(blocks, groups * pieces);
       }
-      launch(s.runs, blocks, parts, bytes(kStepThreads), k);
+      launch(s.runs, blocks, parts, bytes(ColumnsOfBlock::kSharedFloats), k);
     }
   }
   void operator()(const detail::StepSwiglu& s) {
@@ -202,8 +208,10 @@ class StepLaunches {
            LookUpKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.table), bind(l.y)});
   }
   void operator()(const detail::StepLookUpGradient& l) {
-    launch(l.runs, whole(l.entries), 1, 0,
-           LookUpGradientKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.dy), bind(l.d_table)});
+    using Kernel = LookUpGradientKernel;
+    launch(l.runs, whole(l.entries), ceiling(whole(l.dim), Kernel::kColumns),
+           bytes(kTeams * Kernel::kIdsOfWarp) + bytes(kTeams * Kernel::kColumns),
+           Kernel{l.rows, whole(l.dim), bind(l.ids), bind(l.dy), bind(l.d_table)});
   }
   void operator()(const detail::StepSomeTokens& l) {
     launch(l.runs, of_numbers(l.examples * l.wanted * l.dim), 1, 0,
@@ -260,7 +268,9 @@ class StepLaunches {
                           bind(part.from), bind(part.out)};
       most = std::max(most, part.count);
     }
-    launch(s.runs, of_numbers(most), parts, 0, k);
+    constexpr Index kColumns = CopySumsKernel::kColumns;
+    launch(s.runs, whole((most + kColumns - 1) / kColumns), parts,
+           bytes(ColumnsOfBlock::kSharedFloats), k);
   }
   void operator()(const detail::StepPositionsGradient& p) {
     PositionsGradientKernel k = {};
@@ -282,7 +292,7 @@ class StepLaunches {
                       bind(l.targets), bind(l.classes), bind(l.losses), bind(l.dy)});
   }
   void operator()(const detail::StepSums& s) {
-    launch(s.runs, whole(s.blocks) + 1, 1, 2 * bytes(kStepThreads),
+    launch(s.runs, whole(s.blocks) + 1, 1, bytes(2 * kTeams) + bytes(ColumnsOfBlock::kSharedFloats),
            SumsKernel{whole(s.blocks), bind(s.table), bind(s.copies), bind(s.gradients),
                       bind(s.squares), s.losses_count, s.loss_scale, bind(s.losses), bind(s.loss)});
   }
@@ -304,7 +314,7 @@ class StepLaunches {
     k.rest_1 = static_cast<float>(1.0 - u.beta_1);
     k.rest_2 = static_cast<float>(1.0 - u.beta_2);
     k.epsilon = static_cast<float>(u.epsilon);
-    launch(u.runs, k.blocks, 1, 4 * bytes(kStepThreads), k);
+    launch(u.runs, std::min(k.blocks, UpdateKernel::kMostBlocks), 1, 2 * bytes(2 * kTeams), k);
   }
 
  private:

@@ -17,6 +17,11 @@ struct NormKernel {
   ArrayOfRuns<const float> x, scale, bias;
   Numbers<float> y;
   ArrayOfRuns<float> stats;
+  // Of what a product left to the norm (StepNorm::Added); `sums` is x, or null.
+  ArrayOfRuns<float> sums;
+  ArrayOfRuns<const float> product_bias, stream;
+  int tokens;
+  TokenSteps stream_steps;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
@@ -38,6 +43,25 @@ struct NormKernel {
     float mean, square;
   };
 
+  // x of a row, from what a product left. Of a long row `to` has the last part then.
+  template <int count>
+  HEADWAY_DEVICE void add_stream(int lane, std::int64_t row, OfLane<count>& to) const {
+    const auto number = static_cast<int>(row);
+    const Global<const float> from =
+        stream + (number / tokens * stream_steps.example + number % tokens * stream_steps.token);
+    for (int c = lane; c - lane < dim; c += OfLane<count>::kColumns) {
+      const Global<float> place = sums + (row * dim + c);
+      OfLane<count> before, shift = {};
+      load(place, dim - c, to);
+      load(from + c, dim - c, before);
+      if (!(product_bias == nullptr)) load(product_bias + c, dim - c, shift);
+      for_columns<count>(dim - c, [&](int i, int at) {
+        to.x[i] = to.x[i] + shift.x[i] + before.x[i];
+        put(place, at, to.x[i]);
+      });
+    }
+  }
+
   template <int count>
   HEADWAY_DEVICE void of_row(const Warp& warp, std::int64_t row) const {
     const Global<const float> from = x + row * dim;
@@ -53,7 +77,11 @@ struct NormKernel {
         }
       });
     };
-    warp.lanes([&](int lane) { load(from + lane, dim - lane, all[lane].x); });
+    if (sums == nullptr) {
+      warp.lanes([&](int lane) { load(from + lane, dim - lane, all[lane].x); });
+    } else {
+      warp.lanes([&](int lane) { add_stream(lane, row, all[lane].x); });
+    }
     if (centred) {
       for_parts([&](int, int, Row<count>& mine) {
         HEADWAY_UNROLL

@@ -206,45 +206,4 @@ struct LossKernel {
   }
 };
 
-/// Block y is a part; block x a group of its rows and kTeam of its columns.
-struct ColumnSumsKernel {
-  struct Part {
-    Numbers<const float> x;
-    std::int64_t rows;
-    int columns, groups;
-    ArrayOfRuns<float> sums;
-  };
-  static constexpr int kMostParts = 40;
-  Part parts[kMostParts];
-
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    const Part& part = parts[block.y()];
-    const Shared<float> partial = memory.template take<float>("partial", kStepThreads);
-    const int runs = ceiling(part.columns, kTeam);
-    const int group = block.x_of_run() / runs;
-    if (group >= part.groups) return;
-    const int first_column = block.x_of_run() % runs * kTeam;
-    const std::int64_t end = (group + 1) * part.rows / part.groups;
-    block.threads([&](int thread) {
-      const int column = first_column + thread % kTeam;
-      float sum = 0.0F;
-      if (column < part.columns) {
-        for (std::int64_t row = group * part.rows / part.groups + thread / kTeam; row < end;
-             row += kTeams) {
-          sum += get(part.x, row * part.columns + column);
-        }
-      }
-      put(partial, thread, sum);
-    });
-    block.threads([&](int thread) {
-      const int column = first_column + thread;
-      if (thread >= kTeam || column >= part.columns) return;
-      float sum = 0.0F;
-      for (int i = 0; i < kTeams; ++i) sum += get(partial, i * kTeam + thread);
-      put(part.sums, static_cast<std::int64_t>(group) * part.columns + column, sum);
-    });
-  }
-};
-
 }  // namespace headway::training::HEADWAY_GPU

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "training/kernels/cuda/step_columns.hpp"
 #include "training/kernels/cuda/step_elements.hpp"
 
 // The kernels of a training step that work on all layers or all parameters at once.
@@ -88,28 +89,6 @@ struct BlocksKernel {
   }
 };
 
-/// Block y is a part.
-struct CopySumsKernel {
-  struct Part {
-    int copies;
-    float factor;
-    std::int64_t count;
-    ArrayOfRuns<const float> from;
-    Numbers<float> out;
-  };
-  Part parts[kMostStepLayers];
-
-  template <typename Memory>
-  HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
-    const Part& part = parts[block.y()];
-    for_numbers(block, part.count, [&](std::int64_t i) {
-      float sum = 0.0F;
-      for (int c = 0; c < part.copies; ++c) sum += get(part.from, c * part.count + i);
-      put(part.out, i, part.factor * sum);
-    });
-  }
-};
-
 constexpr int kSumColumns = 7;  // of the table of StepSums
 
 /// Parameters that lie beside each other: row `block` of the table.
@@ -130,18 +109,30 @@ HEADWAY_DEVICE ParameterRow row_of(Global<const std::int64_t> table, int block) 
           float_of(static_cast<std::uint32_t>(get_bits(table, row + 6)))};
 }
 
-/// partial[0] becomes the sum of all, which are as many as a block has threads.
-HEADWAY_DEVICE void add_up(Block& block, Shared<double> partial) {
-  for (int half = kStepThreads / 2; half > 0; half /= 2) {
-    block.threads([&](int thread) {
-      if (thread >= half) return;
-      put_bits(partial, thread, get_bits(partial, thread) + get_bits(partial, thread + half));
+/// of_warps becomes the sums of number(thread) over the lanes of each warp.
+template <typename Number>
+HEADWAY_DEVICE void add_up(Block& block, Shared<double> of_warps, const Number& number) {
+  block.warps([&](const Warp& warp) {
+    Lanes<double> sum;
+    warp.lanes([&](int lane) { sum[lane] = number(warp.index() * kTeam + lane); });
+    add_up_lanes(warp, [&](int lane) -> double& { return sum[lane]; });
+    warp.lanes([&](int lane) {
+      if (lane == 0) put_bits(of_warps, warp.index(), sum[lane]);
     });
-  }
+  });
+}
+/// Of all threads, a phase later.
+HEADWAY_DEVICE double total(Shared<double> of_warps) {
+  double sum = 0.0;
+  HEADWAY_UNROLL
+  for (int i = 0; i < kTeams; ++i) sum += get_bits(of_warps, i);
+  return sum;
 }
 
 /// Block x has a row of the table; the last one has the loss.
 struct SumsKernel {
+  static_assert(detail::StepSums::kNumbersOfBlock <= ColumnsOfBlock::kMostColumns);
+
   int blocks;
   Global<const std::int64_t> table;
   Global<const float> copies;
@@ -154,48 +145,54 @@ struct SumsKernel {
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    const Shared<double> partial = memory.template take<double>("partial", kStepThreads);
+    const Shared<double> of_warps = memory.template take<double>("sums of warps", kTeams);
+    const Shared<float> partial =
+        memory.template take<float>("partial", ColumnsOfBlock::kSharedFloats);
     const bool last = block.x_of_run() == blocks;
     if (last) {
-      block.threads([&](int thread) {
+      add_up(block, of_warps, [&](int thread) {
         double sum = 0.0;
         for (std::int64_t i = thread; i < losses_count; i += kStepThreads) sum += get(losses, i);
-        put_bits(partial, thread, sum);
+        return sum;
       });
     } else {
-      const ParameterRow row = row_of(table, block.x_of_run());
-      block.threads([&](int thread) { put_bits(partial, thread, sum_row(row, thread)); });
+      sum_row(block, partial, of_warps);
     }
-    add_up(block, partial);
     block.threads([&](int thread) {
       if (thread != 0) return;
       if (last) {
-        put_bits(loss, 0, get_bits(partial, 0) * loss_scale);
+        put_bits(loss, 0, total(of_warps) * loss_scale);
       } else {
-        put_bits(squares, block.x_of_run(), get_bits(partial, 0));
+        put_bits(squares, block.x_of_run(), total(of_warps));
       }
     });
   }
 
-  // The gradients of a thread; returns the sum of their squares.
-  HEADWAY_DEVICE double sum_row(const ParameterRow& row, int thread) const {
-    double square = 0.0;
-    const std::int64_t first = row.first_copy + run_of_block() * row.copies * row.step;
-    for (int i = thread; i < row.count; i += kStepThreads) {
-      float sum = 0.0F;
-      for (std::int64_t c = 0; c < row.copies; ++c) {
-        sum += get(copies, first + c * row.step + i);
+  // Gradients, and the sums of their squares.
+  HEADWAY_DEVICE void sum_row(Block& block, Shared<float> partial, Shared<double> of_warps) const {
+    const ParameterRow row = row_of(table, block.x_of_run());
+    const ColumnsOfBlock mine(row.count);
+    mine.add_rows(block, copies + (row.first_copy + run_of_block() * row.copies * row.step),
+                  row.copies, row.step, partial);
+    const Global<float> to = gradients + row.first;
+    add_up(block, of_warps, [&](int thread) {
+      double square = 0.0;
+      for (int i = thread; i < row.count; i += kStepThreads) {
+        const float sum = mine.sum(partial, i);
+        put(to, i, sum);
+        square += static_cast<double>(sum) * static_cast<double>(sum);
       }
-      put(gradients, row.first + i, sum);
-      square += static_cast<double>(sum) * static_cast<double>(sum);
-    }
-    return square;
+      return square;
+    });
   }
 };
 
-/// Block x has a row of the table. Each finds the norm and whether all is finite for itself, from
-/// what earlier launches wrote.
+/// Each block finds the norm and whether all is finite for itself, from what earlier launches
+/// wrote, and then has every row of the table that is a multiple of kMostBlocks further: the norm
+/// is as much to read as some rows.
 struct UpdateKernel {
+  static constexpr int kMostBlocks = 528;  // of a run: four on each multiprocessor of an H100
+
   int blocks;
   Global<const std::int64_t> table;
   ArrayOfRuns<const float> gradients;
@@ -208,49 +205,78 @@ struct UpdateKernel {
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    const Shared<double> partial = memory.template take<double>("partial", kStepThreads);
-    const Shared<double> dead = memory.template take<double>("dead", kStepThreads);
+    const Shared<double> of_warps = memory.template take<double>("sums of warps", kTeams);
+    const Shared<double> dead = memory.template take<double>("dead", kTeams);
     const auto place = static_cast<int>(get(numbers, 3));
     if (place < 0) return;  // the run makes no update now
-    block.threads([&](int thread) {
+    add_up(block, of_warps, [&](int thread) {
       double sum = 0.0;
       for (int i = thread; i < blocks; i += kStepThreads) sum += get_bits(squares, i);
-      put_bits(partial, thread, sum);
-      // Of a number that is not finite the difference is not 0.
-      double before = 0.0;
-      if (thread < 2 * place) {
-        const double x = get_bits(history, thread);
-        before = x - x == 0.0 ? 0.0 : 1.0;
-      }
-      put_bits(dead, thread, before);
+      return sum;
     });
-    add_up(block, partial);
-    add_up(block, dead);
+    add_up(block, dead, [&](int thread) {
+      if (thread >= 2 * place) return 0.0;
+      // Of a number that is not finite the difference is not 0.
+      const double x = get_bits(history, thread);
+      return x - x == 0.0 ? 0.0 : 1.0;
+    });
     block.threads([&](int thread) {
-      const double norm = sqrt(get_bits(partial, 0));
+      const double norm = sqrt(total(of_warps));
       const double value = get_bits(loss, 0);
       const bool finite = norm - norm == 0.0 && value - value == 0.0;
-      if (finite && get_bits(dead, 0) == 0.0)
-        update_row(row_of(table, block.x_of_run()), thread, norm);
+      if (finite && total(dead) == 0.0) {
+        const Change change = change_of(norm);
+        for (int i = block.x_of_run(); i < blocks; i += kMostBlocks) {
+          update_row(row_of(table, i), thread, change);
+        }
+      }
       if (block.x_of_run() != 0 || thread != 0) return;
       put_bits(history, 2 * place, value);
       put_bits(history, 2 * place + 1, norm);
     });
   }
 
-  HEADWAY_DEVICE void update_row(const ParameterRow& row, int thread, double norm) const {
+ private:
+  struct Change {
+    float clip, rate, decay, correction;
+  };
+  HEADWAY_DEVICE Change change_of(double norm) const {
     const float clip =
         most_norm > 0.0 && norm > most_norm ? static_cast<float>(most_norm / norm) : 1.0F;
-    const float shrink = row.decayed ? 1.0F - row.rate * get(numbers, 2) : 1.0F;
-    const float rate = row.rate * get(numbers, 0);
-    for (int i = thread; i < row.count; i += kStepThreads) {
-      const std::int64_t at = row.first + i;
-      const float g = clip * get(gradients, at);
-      const float m = get(first, at) * beta_1 + g * rest_1;
-      const float v = get(second, at) * beta_2 + g * g * rest_2;
-      put(first, at, m);
-      put(second, at, v);
-      put(values, at, get(values, at) * shrink - m / (sqrtf(v * get(numbers, 1)) + epsilon) * rate);
+    return {clip, get(numbers, 0), get(numbers, 2), get(numbers, 1)};
+  }
+
+  HEADWAY_DEVICE void update_row(const ParameterRow& row, int thread, const Change& change) const {
+    constexpr int kOfThread = 4;
+    static_assert(detail::StepSums::kNumbersOfBlock <= kOfThread * kStepThreads);
+    const float shrink = row.decayed ? 1.0F - row.rate * change.decay : 1.0F;
+    const float rate = row.rate * change.rate;
+    const std::int64_t start = row.first + thread;
+    const Global<const float> d = gradients + start;
+    const Global<float> at_first = first + start;
+    const Global<float> at_second = second + start;
+    const Global<float> at_value = values + start;
+    // All numbers are loaded before the first is written: a load does not wait for another.
+    float g[kOfThread], m[kOfThread], v[kOfThread], x[kOfThread];
+    HEADWAY_UNROLL
+    for (int k = 0; k < kOfThread; ++k) {
+      const int i = k * kStepThreads;
+      if (thread + i >= row.count) continue;
+      g[k] = get(d, i);
+      m[k] = get(at_first, i);
+      v[k] = get(at_second, i);
+      x[k] = get(at_value, i);
+    }
+    HEADWAY_UNROLL
+    for (int k = 0; k < kOfThread; ++k) {
+      const int i = k * kStepThreads;
+      if (thread + i >= row.count) continue;
+      g[k] *= change.clip;
+      m[k] = m[k] * beta_1 + g[k] * rest_1;
+      v[k] = v[k] * beta_2 + g[k] * g[k] * rest_2;
+      put(at_first, i, m[k]);
+      put(at_second, i, v[k]);
+      put(at_value, i, x[k] * shrink - m[k] / (sqrtf(v[k] * change.correction) + epsilon) * rate);
     }
   }
 };
