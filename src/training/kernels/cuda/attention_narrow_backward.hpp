@@ -49,7 +49,7 @@ struct NarrowArrays {
   Shared<float> over_keys = {};  // [query][head]
 };
 
-template <typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated, bool softmax>
 class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   using Narrow = NarrowPairs<T, Cut, generated>;
   using Base = typename Narrow::Base;
@@ -107,7 +107,7 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
           Base::visible(query, key) ? dropout_of(x_.dropout, query, key, x_.keys) : kHiddenPair);
       put_heads(arrays_.pairs, pair_at(query, key), bias);
     }
-    if (Base::softmax()) load_sums(thread);
+    if constexpr (softmax) load_sums(thread);
   }
   // Of softmax: log sums, and sum_k b d_b = d_output . output.
   HEADWAY_DEVICE void load_sums(int thread) const {
@@ -138,6 +138,7 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
     Heads d_b = {};
     HEADWAY_UNROLL
     for (int e = 0; e < kDims; ++e) {
+      keep_order();
       Heads value;
       Heads d_output;
       load_heads(arrays_.value, row_at(key, e), value);
@@ -190,16 +191,15 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
       d_b.x[h] = before.x[h] * (dropout * d_b.x[h] - sum.x[h]);
     }
   }
-  HEADWAY_DEVICE void score_gradient(const Heads& weight, float r, float dropout,
+  HEADWAY_DEVICE void score_gradient(const Heads& weight, float scale, float dropout,
                                      Heads& d_b) const {
     float mean = 0.0F;
     if (Base::rms_head() && dropout != 0.0F) {
       float along = 0.0F;
       HEADWAY_UNROLL
       for (int h = 0; h < kHeads; ++h) along = fused(weight.x[h], d_b.x[h], along);
-      mean = along * (r / dropout / static_cast<float>(x_.heads));
+      mean = along * (scale / (dropout * dropout) / static_cast<float>(x_.heads));
     }
-    const float scale = r * dropout;
     HEADWAY_UNROLL
     for (int h = 0; h < kHeads; ++h) d_b.x[h] = scale * d_b.x[h] - mean * weight.x[h];
   }
@@ -211,15 +211,17 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
     Heads weight;                                                      // first the score
     load_heads(arrays_.pairs, at, weight);
     Narrow::add_products(arrays_.query, query, arrays_.key, key, weight);
-    const float r = Narrow::normaliser(weight);
-    if (Base::softmax()) exponentiate(query, at, weight);
+    const float scale = Narrow::normaliser(weight) * dropout;
+    if constexpr (softmax) exponentiate(query, at, weight);
     HEADWAY_UNROLL
-    for (int h = 0; h < kHeads; ++h) weight.x[h] *= r * dropout;
+    for (int h = 0; h < kHeads; ++h) weight.x[h] *= scale;
     Heads d_s = differentiate(weight, query, key, d_value);
-    if (Base::softmax()) {
-      softmax_gradient(query, at, dropout, d_s);
+    // Read again: registers are scarce.
+    const float again = get(arrays_.dropout, key * x_.queries + query);
+    if constexpr (softmax) {
+      softmax_gradient(query, at, again, d_s);
     } else {
-      score_gradient(weight, r, dropout, d_s);
+      score_gradient(weight, scale, again, d_s);
     }
     put_heads(arrays_.pairs, at, d_s);
   }
@@ -262,11 +264,15 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
     for (int pair = thread; pair < pairs; pair += block_.size()) {
       Heads d_s;
       load_heads(arrays_.pairs, pair_at(pair / x_.keys, pair % x_.keys), d_s);
+      if (example_ != first_example_) {
+        HEADWAY_UNROLL
+        for (int h = 0; h < kHeads; ++h) {
+          if (h < x_.heads) d_s.x[h] += get(copy, h * pairs + pair);
+        }
+      }
       HEADWAY_UNROLL
       for (int h = 0; h < kHeads; ++h) {
-        if (h >= x_.heads) continue;
-        const int at = h * pairs + pair;
-        put(copy, at, (example_ == first_example_ ? 0.0F : get(copy, at)) + d_s.x[h]);
+        if (h < x_.heads) put(copy, h * pairs + pair, d_s.x[h]);
       }
     }
   }

@@ -25,7 +25,7 @@ struct NarrowTileArrays {
 
 /// Outputs of a tile of queries (block x: example, block y: tile). Softmax sweeps over the keys
 /// once before, for the log of its sum.
-template <typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated, bool softmax>
 class NarrowForward : private NarrowPairs<T, Cut, generated> {
   using Narrow = NarrowPairs<T, Cut, generated>;
   using Base = typename Narrow::Base;
@@ -84,7 +84,7 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
     Lanes<SmallRow> outputs;
     Lanes<Sums> sums;
     const int first = warp.index() * kQueries;  // of the tile
-    if (Base::softmax()) find_log_sums(warp, first, sums);
+    if constexpr (softmax) find_log_sums(warp, first, sums);
     warp.lanes([&](int lane) {
       const int query = first + lane / kNarrowSlices;
       if (query >= count_) return;
@@ -100,7 +100,7 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
       const auto rows = Base::outputs({});
       Narrow::store_eighth(x_.output, Base::start_of(rows.steps, first_ + query), slice,
                            outputs[lane], [](std::int64_t) { return 1.0F; });
-      if (Base::softmax() && slice == 0) store_log_sums(first_ + query, sums[lane]);
+      if (softmax && slice == 0) store_log_sums(first_ + query, sums[lane]);
     });
   }
   HEADWAY_DEVICE void store_log_sums(int query, const Sums& sums) const {
@@ -120,7 +120,7 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
     const float scale = Narrow::normaliser(weight) * dropout;
     HEADWAY_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      if (Base::softmax()) weight.x[h] = expf(weight.x[h] - sums.sum.x[h]);
+      if constexpr (softmax) weight.x[h] = expf(weight.x[h] - sums.sum.x[h]);
       weight.x[h] *= scale;
     }
     HEADWAY_UNROLL

@@ -49,18 +49,54 @@ class NarrowPairs : protected SmallPairs<T, Cut, generated> {
   }
   HEADWAY_DEVICE void load_rows(int thread, const typename Base::Rows& rows,
                                 Shared<float> to) const {
+    const bool fours = rows.dim == kFour && rows.steps.token % kFour == 0 &&
+                       rows.steps.example % kFour == 0 && may_get4(rows.data);
+    if (fours) return load_fours(thread, rows, to);
     Base::for_numbers(thread, rows, [&](int token, int head, int dim, float number) {
       put(to, row_at(token, dim) + head, number);
     });
   }
+  // Of four dims: all of a head in one access. Beyond the last a thread reads the last again, so
+  // that no branch stands between accesses, and several are on their way at once.
+  HEADWAY_DEVICE void load_fours(int thread, const typename Base::Rows& rows,
+                                 Shared<float> to) const {
+    constexpr int kTogether = 4;
+    const int count = rows.tokens * kHeads;
+    const Global<const T> data = rows.data + example_ * rows.steps.example;
+    const int step = static_cast<int>(rows.steps.token);
+    for (int first = thread; first < count; first += kTogether * block_.size()) {
+      Floats4 fours[kTogether];
+      HEADWAY_UNROLL
+      for (int j = 0; j < kTogether; ++j) {
+        const int i = at_most(first + j * block_.size(), count - 1);
+        fours[j] = get4(data, i / kHeads * step + at_most(i % kHeads, x_.heads - 1) * kFour);
+      }
+      HEADWAY_UNROLL
+      for (int j = 0; j < kTogether; ++j) {
+        const int i = first + j * block_.size();
+        if (i >= count) return;
+        HEADWAY_UNROLL
+        for (int d = 0; d < kFour; ++d) {
+          const float number = i % kHeads < x_.heads ? fours[j].value[d] : 0.0F;
+          put(to, row_at(i / kHeads, d) + i % kHeads, Base::finished(rows, number));
+        }
+      }
+    }
+  }
+  static HEADWAY_DEVICE int at_most(int a, int b) { return a < b ? a : b; }
+
   /// The position bias of a pair; all of it is on its way at once.
   HEADWAY_DEVICE void load_bias(int query, int key, Heads& to) const {
+    if (x_.bias == nullptr) {
+      to = {};
+      return;
+    }
     const int pairs = x_.queries * x_.keys;
-    const bool biased = !(x_.bias == nullptr);
     const Global<const float> bias = x_.bias + (query * x_.keys + key);
     HEADWAY_UNROLL
     for (int h = 0; h < kHeads; ++h) {
-      to.x[h] = biased && h < x_.heads ? get(bias, h * pairs) : 0.0F;
+      const float number = get(bias, at_most(h, x_.heads - 1) * pairs);
+      to.x[h] = h < x_.heads ? number : 0.0F;
     }
   }
 

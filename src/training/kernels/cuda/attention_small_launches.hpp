@@ -36,7 +36,7 @@ struct SmallBackwardKernel {
 /// Most threads of a block of the forward pass of narrow layers.
 constexpr int kMostNarrowForwardThreads = 128;
 
-template <typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated, bool softmax>
 struct NarrowForwardKernel {
   static constexpr int kMostThreads = kMostNarrowForwardThreads;
   static constexpr int kFewestBlocks = 3;
@@ -44,11 +44,11 @@ struct NarrowForwardKernel {
   NarrowTile sizes;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    NarrowForward<T, Cut, generated>(block, x, NarrowTileArrays(memory, sizes)).run();
+    NarrowForward<T, Cut, generated, softmax>(block, x, NarrowTileArrays(memory, sizes)).run();
   }
 };
 
-template <typename T, typename Cut, bool generated>
+template <typename T, typename Cut, bool generated, bool softmax>
 struct NarrowBackwardKernel {
   static constexpr int kMostThreads = kMostNarrowThreads;
   static constexpr int kFewestBlocks = 1;
@@ -57,7 +57,7 @@ struct NarrowBackwardKernel {
   NarrowSizes sizes;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    NarrowBackward<T, Cut, generated>(block, x, gradients, sizes, NarrowArrays(memory, sizes))
+    NarrowBackward<T, Cut, generated, softmax>(block, x, gradients, sizes, NarrowArrays(memory, sizes))
         .run();
   }
 };
@@ -120,11 +120,14 @@ void launch_small_forward(Device& device, const GpuAttentionPlan& plan, Attentio
     device.launch({x.batch, tiles, x.plan.threads, x.plan.shared_bytes}, kernel);
   };
   const bool plain = x.options.value_network == ValueNetwork::kPlain;
+  const bool softmax = x.options.normalisation == Normalisation::kSoftmax;
   if (x.plan.lane_row > kSmallRow) {
     const NarrowTile sizes = {x.keys, x.plan.tile_queries, narrow_row(small_padding(x))};
     with_narrow_cut(small_padding(x), [&]<typename Cut>() {
-      if (plain) return launch(NarrowForwardKernel<T, Cut, false>{x, sizes});
-      launch(NarrowForwardKernel<T, Cut, true>{x, sizes});
+      if (plain && softmax) return launch(NarrowForwardKernel<T, Cut, false, true>{x, sizes});
+      if (plain) return launch(NarrowForwardKernel<T, Cut, false, false>{x, sizes});
+      if (softmax) return launch(NarrowForwardKernel<T, Cut, true, true>{x, sizes});
+      launch(NarrowForwardKernel<T, Cut, true, false>{x, sizes});
     });
     return;
   }
@@ -143,11 +146,11 @@ void launch_narrow_backward(Device& device, const AttentionArguments<T>& x,
     device.launch({x.plan.groups, 1, x.plan.threads, x.plan.shared_bytes}, kernel);
   };
   with_narrow_cut(small_padding(x), [&]<typename Cut>() {
-    if (x.options.value_network == ValueNetwork::kPlain) {
-      launch(NarrowBackwardKernel<T, Cut, false>{x, gradients, sizes});
-    } else {
-      launch(NarrowBackwardKernel<T, Cut, true>{x, gradients, sizes});
+    if (x.options.value_network != ValueNetwork::kPlain) {
+      return launch(NarrowBackwardKernel<T, Cut, true, false>{x, gradients, sizes});
     }
+    if (softmax) return launch(NarrowBackwardKernel<T, Cut, false, true>{x, gradients, sizes});
+    launch(NarrowBackwardKernel<T, Cut, false, false>{x, gradients, sizes});
   });
 }
 

@@ -190,19 +190,19 @@ class SmallPairs {
       float value[kTogether];
       HEADWAY_UNROLL
       for (int j = 0; j < kTogether; ++j) {
-        const int i = first + j * step;
-        const int column = i % kColumns;
-        value[j] = 0.0F;
-        if (i < count) {
-          value[j] = raw(rows, start_of(rows.steps, i / kColumns), column / Cut::kDims,
-                         column % Cut::kDims);
-        }
+        const int i = first + j * step < count ? first + j * step : count - 1;
+        const int head = i % kColumns / Cut::kDims;
+        const int dim = i % Cut::kDims;
+        const bool real = head < x_.heads && dim < rows.dim;  // else the row's first is read
+        value[j] = get(rows.data, start_of(rows.steps, i / kColumns) +
+                                      (real ? head * rows.dim + dim : 0));
+        if (!real) value[j] = 0.0F;
       }
       HEADWAY_UNROLL
       for (int j = 0; j < kTogether; ++j) {
         const int i = first + j * step;
         const int column = i % kColumns;
-        if (i >= count) continue;
+        if (i >= count) return;
         work(i / kColumns, column / Cut::kDims, column % Cut::kDims, finished(rows, value[j]));
       }
     }

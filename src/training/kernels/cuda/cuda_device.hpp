@@ -98,6 +98,9 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(left) : "memory");
 }
 
+/// What is read after this is read after it: for fewer numbers in registers at a time.
+__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
+
 /// take(lane, give(lane ^ mask)) for every lane of a warp.
 template <typename Give, typename Take>
 __device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give& give,
@@ -188,6 +191,16 @@ struct Floats4 {
 __device__ __forceinline__ Floats4 get4(const float* array, std::int64_t i) {
   const float4 x = *reinterpret_cast<const float4*>(array + i);
   return {x.x, x.y, x.z, x.w};
+}
+__device__ __forceinline__ Floats4 get4(const Bf16* array, std::int64_t i) {
+  const uint2 x = *reinterpret_cast<const uint2*>(array + i);
+  return {__uint_as_float(x.x << 16U), __uint_as_float(x.x & 0xFFFF0000U),
+          __uint_as_float(x.y << 16U), __uint_as_float(x.y & 0xFFFF0000U)};
+}
+/// Whether elements from multiples of 4 on may be read by get4.
+template <typename T>
+__device__ __forceinline__ bool may_get4(const T* array) {
+  return reinterpret_cast<std::uintptr_t>(array) % (4 * sizeof(T)) == 0;
 }
 __device__ __forceinline__ void put4(float* array, std::int64_t i, const Floats4& four) {
   *reinterpret_cast<float4*>(array + i) =

@@ -19,9 +19,14 @@ struct Floats4 {
 };
 
 /// Elements i to i + 3 in one access. Error{kInternal} unless i is a multiple of 4.
-inline Floats4 get4(Checked<const float> p, std::int64_t i) {
+template <typename T>
+Floats4 get4(Checked<T> p, std::int64_t i) {
   if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "reads four numbers off their grid");
   return {get(p, i), get(p, i + 1), get(p, i + 2), get(p, i + 3)};
+}
+template <typename T>
+bool may_get4(Checked<T> p) {
+  return p.offset % 4 == 0;
 }
 inline void put4(Checked<float> p, std::int64_t i, const Floats4& four) {
   if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "writes four numbers off their grid");
