@@ -138,7 +138,6 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
     Heads d_b = {};
     HEADWAY_UNROLL
     for (int e = 0; e < kDims; ++e) {
-      keep_order();
       Heads value;
       Heads d_output;
       load_heads(arrays_.value, row_at(key, e), value);

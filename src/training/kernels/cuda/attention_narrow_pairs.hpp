@@ -147,11 +147,11 @@ class NarrowPairs : protected SmallPairs<T, Cut, generated> {
     constexpr int kNumbers = kRow / kNarrowSlices;
     HEADWAY_UNROLL
     for (int i = 0; i < kNumbers; ++i) {
-      const int number = slice * kNumbers + i;
-      const int head = number % kHeads;
-      const int dim = number / kHeads;
+      const unsigned number = static_cast<unsigned>(slice) * kNumbers + i;
+      const auto head = static_cast<int>(number % kHeads);
+      const auto dim = static_cast<int>(number / kHeads);
       if (head >= x_.heads || dim >= x_.value_dim) continue;
-      const std::int64_t at = start + head * x_.value_dim + dim;
+      const std::int64_t at = start + (head * x_.value_dim + dim);
       put(to, at, factor(at) * from.x[i]);
     }
   }

@@ -98,9 +98,6 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(left) : "memory");
 }
 
-/// What is read after this is read after it: for fewer numbers in registers at a time.
-__device__ __forceinline__ void keep_order() { asm volatile("" ::: "memory"); }
-
 /// take(lane, give(lane ^ mask)) for every lane of a warp.
 template <typename Give, typename Take>
 __device__ __forceinline__ void exchange(const Warp& warp, int mask, const Give& give,

@@ -261,8 +261,6 @@ std::uint32_t votes(const Warp& warp, const Vote& vote) {
 }
 inline int count_bits(std::uint32_t bits) { return std::popcount(bits); }
 
-inline void keep_order() {}
-
 class Block {
  public:
   /// `x_of_run`: where x counts the blocks of several runs, its place among those of its own.
