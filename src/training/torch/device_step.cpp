@@ -25,7 +25,7 @@ bool same_constants(const AdamWStep& a, const AdamWStep& b) {
 bool hand_written_steps() {
 #ifdef HEADWAY_GPU_KERNELS
   const char* chosen = std::getenv("HEADWAY_GPU_STEP");  // NOLINT(concurrency-mt-unsafe): is read
-  return chosen != nullptr && std::string_view(chosen) == "fused";
+  return chosen == nullptr || std::string_view(chosen) != "torch";
 #else
   return false;
 #endif

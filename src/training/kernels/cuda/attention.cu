@@ -86,7 +86,7 @@ GpuDevice gpu_device(int device) {
   return {attribute(cudaDevAttrMultiProcessorCount),
           attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
           attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
-          chosen != nullptr && std::string_view(chosen) == "by_shape"};
+          chosen == nullptr || std::string_view(chosen) != "general"};
 }
 
 void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
