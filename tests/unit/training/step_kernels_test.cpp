@@ -2,99 +2,18 @@
 // precision: rows of every length, groups of every size, floats and bf16, and stacks of runs, whose
 // arrays begin anywhere.
 #include <cmath>
-#include <deque>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "catch.hpp"
-#include "emulated_step.hpp"
-#include "headway/core/rng.hpp"
+#include "step_stack.hpp"
 
-using namespace headway::training;  // NOLINT: a test
-using namespace headway::testing;   // NOLINT
-using namespace detail;             // NOLINT
+using namespace headway::training;         // NOLINT: a test
+using namespace headway::testing::stacks;  // NOLINT
+using namespace detail;                    // NOLINT
 using headway::Index;
 
 namespace {
-
-constexpr Index kRuns = 2;
-constexpr Index kGap = 3;  // between the arrays of two runs: the second begins off every grid
-
-/// Arrays of a stack of runs on the emulator.
-class Stack {
- public:
-  OfRuns<const float> numbers(Index count) {
-    std::vector<float>& x = floats_.emplace_back(static_cast<std::size_t>(size_of(count)));
-    for (float& one : x) one = static_cast<float>(rng_.normal());
-    return adopt(x, count);
-  }
-  OfRuns<const Bf16> halves(Index count) {
-    std::vector<Bf16>& x = halves_.emplace_back(static_cast<std::size_t>(size_of(count)));
-    for (Bf16& one : x) one = to_bf16(static_cast<float>(rng_.normal()));
-    return adopt(x, count);
-  }
-  NumbersOfRuns<const float> either(Index count, bool bf16) {
-    if (bf16) return halves(count);
-    return numbers(count);
-  }
-  OfRuns<const std::int32_t> ids(Index count, Index below) {
-    std::vector<std::int32_t>& x = ids_.emplace_back(static_cast<std::size_t>(size_of(count)));
-    // The first ones are frequent, as letters of a text are.
-    for (auto& one : x) {
-      const double u = rng_.uniform();
-      one = static_cast<std::int32_t>(u * u * static_cast<double>(below));
-    }
-    return adopt(x, count);
-  }
-  const std::int64_t* table(const std::vector<std::int64_t>& numbers) {
-    return device_.array("table", numbers);
-  }
-  template <typename T = float>
-  OfRuns<T> unwritten(Index count) {
-    return {device_.array<T>("output", size_of(count)), count + kGap};
-  }
-  void run(const StepOperation& operation) { device_.run(operation); }
-
- private:
-  static Index size_of(Index count) { return kRuns * (count + kGap); }
-  template <typename T>
-  OfRuns<const T> adopt(const std::vector<T>& x, Index count) {
-    device_.adopt("input", x.data(), size_of(count), sizeof(T));
-    return {x.data(), count + kGap};
-  }
-
-  EmulatedStepDevice device_;
-  headway::Rng rng_{3, headway::StreamPurpose::kTests};
-  std::deque<std::vector<float>> floats_;
-  std::deque<std::vector<Bf16>> halves_;
-  std::deque<std::vector<std::int32_t>> ids_;
-};
-
-template <typename T>
-double at(const OfRuns<T>& x, Index run, Index i) {
-  return to_float(x.data[run * x.step + i]);
-}
-double at(const OfRuns<const std::int32_t>& x, Index run, Index i) {
-  return x.data[run * x.step + i];
-}
-double at(const NumbersOfRuns<const float>& x, Index run, Index i) {
-  return x.is_bf16() ? at(x.halves, run, i) : at(x.floats, run, i);
-}
-
-/// The largest difference of two arrays of all runs, beside the largest number of the first.
-class Difference {
- public:
-  void add(double wanted, double found) {
-    largest_ = std::max(largest_, std::abs(wanted));
-    const double d = std::abs(wanted - found);
-    if (!(d <= most_)) most_ = d;  // a NaN stays one
-  }
-  [[nodiscard]] double relative() const { return most_ / largest_; }
-
- private:
-  double largest_ = 0.0, most_ = 0.0;
-};
 
 // Another norm, of what a product left to it, has made `x` in one run.
 void check_added(const StepNorm& n, const std::vector<float>& sums, Index run) {

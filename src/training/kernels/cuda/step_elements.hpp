@@ -1,5 +1,6 @@
 #pragma once
 
+#include "training/kernels/cuda/divisor.hpp"
 #include "training/kernels/cuda/step_rows.hpp"
 #include "training/step/step_operations.hpp"
 
@@ -66,20 +67,38 @@ struct PlainProductKernel {
   }
 };
 
-/// Block y is a part.
+/// Block y is a part, block x has kNumbers of its numbers. Each thread loads its own at once.
 struct RoundingKernel {
   struct Part {
     std::int64_t count;
     ArrayOfRuns<const float> from;
     ArrayOfRuns<Bf16> to;
   };
+  static constexpr int kOfThread = 8;
+  static constexpr int kNumbers = kOfThread * kStepThreads;
   static constexpr int kMostParts = 40;
   Part parts[kMostParts];
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     const Part& part = parts[block.y()];
-    for_numbers(block, part.count, [&](std::int64_t i) { put(part.to, i, get(part.from, i)); });
+    const std::int64_t first = static_cast<std::int64_t>(block.x_of_run()) * kNumbers;
+    if (first >= part.count) return;
+    const int count =
+        part.count - first < kNumbers ? static_cast<int>(part.count - first) : kNumbers;
+    block.threads([&](int thread) {
+      const Global<const float> from = part.from + (first + thread);
+      const Global<Bf16> to = part.to + (first + thread);
+      float x[kOfThread];
+      HEADWAY_UNROLL
+      for (int k = 0; k < kOfThread; ++k) {
+        if (k * kStepThreads + thread < count) x[k] = get(from, k * kStepThreads);
+      }
+      HEADWAY_UNROLL
+      for (int k = 0; k < kOfThread; ++k) {
+        if (k * kStepThreads + thread < count) put(to, k * kStepThreads, x[k]);
+      }
+    });
   }
 };
 
@@ -130,13 +149,14 @@ struct ScaledCopiesKernel {
 struct SwigluKernel {
   std::int64_t rows;
   int dim;
+  Divisor by_dim;
   Numbers<const float> both;
   Numbers<float> active;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     for_numbers(block, rows * dim, [&](std::int64_t i) {
-      const std::int64_t gate = i / dim * 2 * dim + i % dim;
+      const std::int64_t gate = i + by_dim.quotient(i) * dim;
       put(active, i, apply(Nonlinearity::kSilu, get(both, gate)).value * get(both, gate + dim));
     });
   }
@@ -145,13 +165,14 @@ struct SwigluKernel {
 struct SwigluGradientKernel {
   std::int64_t rows;
   int dim;
+  Divisor by_dim;
   Numbers<const float> both, d_active;
   Numbers<float> d_both;
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     for_numbers(block, rows * dim, [&](std::int64_t i) {
-      const std::int64_t gate = i / dim * 2 * dim + i % dim;
+      const std::int64_t gate = i + by_dim.quotient(i) * dim;
       const ValueAndSlope g = apply(Nonlinearity::kSilu, get(both, gate));
       const float d = get(d_active, i);
       put(d_both, gate, d * get(both, gate + dim) * g.slope);
@@ -163,6 +184,7 @@ struct SwigluGradientKernel {
 struct LookUpKernel {
   std::int64_t rows;
   int dim;
+  Divisor by_dim;
   ArrayOfRuns<const std::int32_t> ids;
   ArrayOfRuns<const float> table;
   ArrayOfRuns<float> y;
@@ -170,7 +192,8 @@ struct LookUpKernel {
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     for_numbers(block, rows * dim, [&](std::int64_t i) {
-      put(y, i, get(table, static_cast<std::int64_t>(get_bits(ids, i / dim)) * dim + i % dim));
+      const std::int64_t row = by_dim.quotient(i);
+      put(y, i, get(table, i + (get_bits(ids, row) - row) * dim));
     });
   }
 };
@@ -178,6 +201,7 @@ struct LookUpKernel {
 struct SomeTokensKernel {
   std::int64_t examples;
   int tokens, first, wanted, dim;
+  Divisor by_length;  ///< wanted dim
   ArrayOfRuns<const float> from;
   ArrayOfRuns<float> to;
 
@@ -185,7 +209,8 @@ struct SomeTokensKernel {
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     const std::int64_t length = static_cast<std::int64_t>(wanted) * dim;
     for_numbers(block, examples * length, [&](std::int64_t i) {
-      put(to, i, get(from, (i / length * tokens + first) * dim + i % length));
+      const std::int64_t example = by_length.quotient(i);
+      put(to, i, get(from, i + (example * (tokens - wanted) + first) * dim));
     });
   }
 };
@@ -193,6 +218,7 @@ struct SomeTokensKernel {
 struct SomeTokensGradientKernel {
   std::int64_t examples;
   int tokens, first, wanted, dim, cleared_columns, cleared_row;
+  Divisor by_columns, by_tokens;  ///< dim + cleared_columns
   ArrayOfRuns<const float> from, base;
   ArrayOfRuns<float> to;
   ArrayOfRuns<Bf16> rounded;
@@ -202,12 +228,13 @@ struct SomeTokensGradientKernel {
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     const int columns = dim + cleared_columns;
     for_numbers(block, examples * tokens * columns, [&](std::int64_t i) {
-      const std::int64_t row = i / columns;
-      const int column = static_cast<int>(i % columns);
-      const int place = static_cast<int>(row % tokens) - first;
+      const std::int64_t row = by_columns.quotient(i);
+      const auto column = static_cast<int>(i - row * columns);
+      const std::int64_t example = by_tokens.quotient(row);
+      const int place = static_cast<int>(row - example * tokens) - first;
       const bool there = place >= 0 && place < wanted;
       if (column < dim) {
-        const std::int64_t at = (row / tokens * wanted + place) * dim + column;
+        const std::int64_t at = (example * wanted + place) * dim + column;
         const float before = base == nullptr ? 0.0F : get(base, row * dim + column);
         const float sum = there ? before + get(from, at) : before;
         put(to, row * dim + column, sum);
@@ -222,7 +249,8 @@ struct SomeTokensGradientKernel {
 struct RotationKernel {
   std::int64_t rows;
   int tokens, row, heads, half;
-  float direction;  ///< 1, or -1: back
+  Divisor by_pairs, by_half, by_tokens;  ///< pairs: heads half
+  float direction;                       ///< 1, or -1: back
   Global<const float> table;
   Numbers<float> x;
 
@@ -230,12 +258,13 @@ struct RotationKernel {
   HEADWAY_DEVICE void operator()(Block& block, Memory&) const {
     const int pairs = heads * half;
     for_numbers(block, rows * pairs, [&](std::int64_t i) {
-      const std::int64_t r = i / pairs;
-      const int pair = static_cast<int>(i % pairs);
-      const std::int64_t angle = (r % tokens * half + pair % half) * 2;
+      const std::int64_t r = by_pairs.quotient(i);
+      const std::int64_t pair = i - r * pairs;
+      const std::int64_t before = by_half.quotient(pair) * half;  // pairs of the heads before
+      const std::int64_t angle = (by_tokens.remainder(r) * half + pair - before) * 2;
       const float cosine = get(table, angle);
       const float sine = direction * get(table, angle + 1);
-      const std::int64_t at = r * row + pair / half * 2 * half + pair % half;
+      const std::int64_t at = r * row + before + pair;
       const float a = get(x, at);
       const float b = get(x, at + half);
       put(x, at, cosine * a - sine * b);

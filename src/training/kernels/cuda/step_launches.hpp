@@ -71,7 +71,8 @@ class StepLaunches {
         k.parts[parts++] = {from.count, bind(from.from), bind(from.to)};
         most = std::max(most, from.count);
       }
-      launch(r.runs, of_numbers(most), parts, 0, k);
+      constexpr Index kNumbers = RoundingKernel::kNumbers;
+      launch(r.runs, whole((most + kNumbers - 1) / kNumbers), parts, 0, k);
     }
   }
   void operator()(const detail::StepNorm& n) {
@@ -127,12 +128,12 @@ class StepLaunches {
   }
   void operator()(const detail::StepSwiglu& s) {
     launch(s.runs, of_numbers(s.rows * s.dim), 1, 0,
-           SwigluKernel{s.rows, whole(s.dim), bind(s.both), bind(s.active)});
+           SwigluKernel{s.rows, whole(s.dim), Divisor(s.dim), bind(s.both), bind(s.active)});
   }
   void operator()(const detail::StepSwigluGradient& s) {
-    launch(
-        s.runs, of_numbers(s.rows * s.dim), 1, 0,
-        SwigluGradientKernel{s.rows, whole(s.dim), bind(s.both), bind(s.d_active), bind(s.d_both)});
+    launch(s.runs, of_numbers(s.rows * s.dim), 1, 0,
+           SwigluGradientKernel{s.rows, whole(s.dim), Divisor(s.dim), bind(s.both),
+                                bind(s.d_active), bind(s.d_both)});
   }
   void operator()(const detail::StepGates& g) {
     launch(g.runs, of_numbers(g.rows), 1, 0,
@@ -204,8 +205,9 @@ class StepLaunches {
                                bind(g.d_gates), bind(g.likely), bind(g.shares), bind(g.d_logits)});
   }
   void operator()(const detail::StepLookUp& l) {
-    launch(l.runs, of_numbers(l.rows * l.dim), 1, 0,
-           LookUpKernel{l.rows, whole(l.dim), bind(l.ids), bind(l.table), bind(l.y)});
+    launch(
+        l.runs, of_numbers(l.rows * l.dim), 1, 0,
+        LookUpKernel{l.rows, whole(l.dim), Divisor(l.dim), bind(l.ids), bind(l.table), bind(l.y)});
   }
   void operator()(const detail::StepLookUpGradient& l) {
     using Kernel = LookUpGradientKernel;
@@ -216,12 +218,13 @@ class StepLaunches {
   void operator()(const detail::StepSomeTokens& l) {
     launch(l.runs, of_numbers(l.examples * l.wanted * l.dim), 1, 0,
            SomeTokensKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
-                            whole(l.dim), bind(l.from), bind(l.to)});
+                            whole(l.dim), Divisor(l.wanted * l.dim), bind(l.from), bind(l.to)});
   }
   void operator()(const detail::StepSomeTokensGradient& l) {
     launch(l.runs, of_numbers(l.examples * l.tokens * (l.dim + l.cleared_columns)), 1, 0,
            SomeTokensGradientKernel{l.examples, whole(l.tokens), whole(l.first), whole(l.wanted),
                                     whole(l.dim), whole(l.cleared_columns), whole(l.cleared_row),
+                                    Divisor(l.dim + l.cleared_columns), Divisor(l.tokens),
                                     bind(l.from), bind(l.base), bind(l.to), bind(l.rounded),
                                     bind(l.cleared)});
   }
@@ -238,6 +241,7 @@ class StepLaunches {
   void operator()(const detail::StepRotation& r) {
     launch(r.runs, of_numbers(r.rows * r.heads * r.half), 1, 0,
            RotationKernel{r.rows, whole(r.tokens), whole(r.row), whole(r.heads), whole(r.half),
+                          Divisor(r.heads * r.half), Divisor(r.half), Divisor(r.tokens),
                           r.backward ? -1.0F : 1.0F, bind(r.table), bind(r.x)});
   }
   void operator()(const detail::StepQuerySums& s) {
@@ -283,7 +287,9 @@ class StepLaunches {
       k.layers[layers++] = {whole(layer.queries), whole(layer.keys), whole(layer.first),
                             bind(layer.d_scores), bind(layer.d_table)};
     }
-    launch(p.runs, k.heads, layers, bytes(2 * k.farthest + 1), k);
+    const int distances = 2 * k.farthest + 1;
+    launch(p.runs, k.heads, layers,
+           bytes(PositionsGradientKernel::slices_of(distances) * distances) + bytes(distances), k);
   }
   void operator()(const detail::StepLoss& l) {
     const double terms = static_cast<double>(l.classes == nullptr ? l.rows * l.outputs : l.rows);

@@ -32,41 +32,69 @@ struct PositionsKernel {
   }
 };
 
-/// Block x is a head, block y a layer. A thread sums the pairs of a distance, then one those of a
-/// bucket.
+/// Block x is a head, block y a layer. Threads add up the pairs of a distance, in slices of the
+/// queries, then the slices, and then one the distances of a bucket.
 struct PositionsGradientKernel {
   struct Layer {
     int queries, keys, first;
     ArrayOfRuns<const float> d_scores;
     ArrayOfRuns<float> d_table;
   };
+  static constexpr int kSums = 1024;  // about so many are made at once
+  static constexpr int kQueriesAtOnce = 4;
+
   int heads, buckets, farthest;
   Global<const std::int32_t> bucket_of;
   Layer layers[kMostStepLayers];
+
+  static HEADWAY_BOTH int slices_of(int distances) {
+    return distances < kSums ? kSums / distances : 1;
+  }
 
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
     const Layer& layer = layers[block.y()];
     const int head = block.x_of_run();
     const int distances = 2 * farthest + 1;
-    const Shared<float> of_distance = memory.template take<float>("of distance", distances);
+    const int slices = slices_of(distances);
+    const Shared<float> sums = memory.template take<float>("of distance", slices * distances);
+    const Shared<int> bucket = memory.template take<int>("bucket", distances);
+    const Global<const float> scores =
+        layer.d_scores + static_cast<std::int64_t>(head) * layer.queries * layer.keys;
+    for_each(block, slices, distances, [&](int slice, int i) {
+      put(sums, slice * distances + i, sum_of(layer, scores, slice, slices, farthest - i));
+    });
     for_each(block, distances, [&](int i) {
+      put_bits(bucket, i, get_bits(bucket_of, i));
       float sum = 0.0F;
-      for (int query = 0; query < layer.queries; ++query) {
-        const int key = layer.first + query - (i - farthest);
-        if (key < 0 || key >= layer.keys) continue;
-        const std::int64_t row = static_cast<std::int64_t>(head) * layer.queries + query;
-        sum += get(layer.d_scores, row * layer.keys + key);
-      }
-      put(of_distance, i, sum);
+      for (int slice = 0; slice < slices; ++slice) sum += get(sums, slice * distances + i);
+      put(sums, i, sum);
     });
-    for_each(block, buckets, [&](int bucket) {
+    for_each(block, buckets, [&](int b) {
       float sum = 0.0F;
-      for (int i = 0; i < distances; ++i) {
-        if (get_bits(bucket_of, i) == bucket) sum += get(of_distance, i);
-      }
-      put(layer.d_table, static_cast<std::int64_t>(bucket) * heads + head, sum);
+      for (int i = 0; i < distances; ++i) sum += get_bits(bucket, i) == b ? get(sums, i) : 0.0F;
+      put(layer.d_table, static_cast<std::int64_t>(b) * heads + head, sum);
     });
+  }
+
+ private:
+  // Of a slice of the queries, each with the key so much further.
+  static HEADWAY_DEVICE float sum_of(const Layer& layer, const Global<const float>& scores,
+                                     int slice, int slices, int further) {
+    float sum = 0.0F;
+    for (int from = slice; from < layer.queries; from += kQueriesAtOnce * slices) {
+      float x[kQueriesAtOnce];
+      HEADWAY_UNROLL
+      for (int j = 0; j < kQueriesAtOnce; ++j) {
+        const int query = from + j * slices;
+        const int key = layer.first + query + further;
+        const bool there = query < layer.queries && key >= 0 && key < layer.keys;
+        x[j] = there ? get(scores, static_cast<std::int64_t>(query) * layer.keys + key) : 0.0F;
+      }
+      HEADWAY_UNROLL
+      for (const float one : x) sum += one;
+    }
+    return sum;
   }
 };
 
