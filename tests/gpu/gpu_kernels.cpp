@@ -251,8 +251,8 @@ const char* name_of(const training::GpuAttentionPlan& plan) {
   switch (plan.kernel) {
     case training::GpuAttentionKernel::kGeneral:
       break;
-    case training::GpuAttentionKernel::kSmall:
-      return "small";
+    case training::GpuAttentionKernel::kNarrow:
+      return "narrow";
     case training::GpuAttentionKernel::kLarge:
       return "large";
   }

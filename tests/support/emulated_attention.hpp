@@ -21,11 +21,6 @@ struct EmulatedSettings {
   /// The gradient of queries in floats, in rows that are longer than it by this: as in a step that
   /// is written by hand. Kernels made for a shape only.
   std::optional<int> row_beyond = {};
-  /// Lanes that share a token's pairs, and warps of a block, in place of the plan's. Small kernels.
-  struct Lanes {
-    int lanes, warps;
-  };
-  std::optional<Lanes> token_lanes = {};
   /// Queries of a launch of the backward pass, in place of the plan's. Large kernels.
   std::optional<int> chunk_queries = {};
   /// Dropout drawn in the kernels, in place of the problem's array: seed, index of the stream,
@@ -64,7 +59,6 @@ class EmulatedLayer {
                                              settings.device);
     if (!plan) throw std::runtime_error("no tile fits the emulated device");
     plan_ = *plan;
-    if (settings.token_lanes) choose_lanes(*settings.token_lanes);
     if (settings.chunk_queries) {
       plan_.backward.chunk_queries = *settings.chunk_queries;
       plan_.over_keys +=
@@ -90,17 +84,6 @@ class EmulatedLayer {
 
  private:
   using Rounded = std::vector<T>;
-
-  void choose_lanes(const EmulatedSettings::Lanes& chosen) {
-    for (auto* sizes : {&plan_.forward, &plan_.backward}) {
-      const int tokens =
-          sizes->tile_queries * sizes->token_lanes * 32 / sizes->threads;  // of a warp
-      sizes->threads = 32 * chosen.warps;
-      sizes->tile_queries = std::max(1, tokens / chosen.lanes) * chosen.warps;
-      sizes->token_lanes = std::min(chosen.lanes, tokens);
-      sizes->shared_bytes = training::GpuDevice{}.block_shared_bytes;
-    }
-  }
 
   emulated::AttentionArguments<T> arguments() {
     auto x = emulated::arguments_of<T>(p_.shape, p_.options);

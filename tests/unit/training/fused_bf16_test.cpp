@@ -222,7 +222,7 @@ TEST_CASE("A hand-written step in bf16 has rounded gradients: each kernel of the
   device.kernels_by_shape = true;
   for (const char* name : {"softmax", "hyla", "softmax_hyla"}) {
     INFO(name);
-    CHECK(kernel_of(smooth_model_of(name), task, device).kernel == GpuAttentionKernel::kSmall);
+    CHECK(kernel_of(smooth_model_of(name), task, device).kernel == GpuAttentionKernel::kNarrow);
     check_rounded(smooth_model_of(name), task, device);
   }
   TransformerOptions model = smooth_model_of("hyla");

@@ -172,7 +172,7 @@ TEST_CASE("A run has the same bits in any stack: attention kernels made for smal
                                                   {kEngineExamples, true, true, 3},
                                                   {"", 0, 5, 5, 0, 0, false}, device);
     REQUIRE(part.has_value());
-    CHECK(part->plan.kernel == GpuAttentionKernel::kSmall);
+    CHECK(part->plan.kernel == GpuAttentionKernel::kNarrow);
     check_stacks(model_of(attention), task, device);
   }
 }

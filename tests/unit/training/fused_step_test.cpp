@@ -168,7 +168,7 @@ TEST_CASE("A hand-written step with attention kernels made for its shape has the
         detail::plan_step_attention(engine_setup(model, task, false), {kEngineExamples, true, true},
                                     {"", 0, 5, 5, 0, 0, false}, by_shape);
     REQUIRE(attention.has_value());
-    CHECK(attention->plan.kernel == GpuAttentionKernel::kSmall);
+    CHECK(attention->plan.kernel == GpuAttentionKernel::kNarrow);
     check_gradients(model, task, true, by_shape);
   }
 }

@@ -95,8 +95,8 @@ void gpu_attention_forward(const GpuAttentionLayer& layer, const GpuAttentionPla
   StreamOfDevice device(stream, static_cast<int>(inputs.stack.runs));
   with_arithmetic(layer.arithmetic, [&]<Arithmetic kind, typename T>() {
     const auto x = bind<T>(layer, inputs, outputs);
-    if (plan.kernel == GpuAttentionKernel::kSmall) {
-      gpu_kernels::small_forward(device, plan, x);
+    if (plan.kernel == GpuAttentionKernel::kNarrow) {
+      gpu_kernels::narrow_forward(device, plan, x);
       return;
     }
     if constexpr (kind == Arithmetic::kBf16) {
@@ -121,8 +121,8 @@ void gpu_attention_backward(const GpuAttentionLayer& layer, const GpuAttentionPl
       return gpu_kernels::launch_general_backward<kind>(device, plan, x, y, sums);
     }
     y.query = sums.query;
-    if (plan.kernel == GpuAttentionKernel::kSmall) {
-      gpu_kernels::small_backward(device, plan, x, y);
+    if (plan.kernel == GpuAttentionKernel::kNarrow) {
+      gpu_kernels::narrow_backward(device, plan, x, y);
     }
     if constexpr (kind == Arithmetic::kBf16) {
       if (plan.kernel == GpuAttentionKernel::kLarge) {

@@ -5,7 +5,7 @@
 #include "training/kernels/cuda/attention_backward.hpp"
 #include "training/kernels/cuda/attention_forward.hpp"
 #include "training/kernels/cuda/attention_large_launches.hpp"
-#include "training/kernels/cuda/attention_small_launches.hpp"
+#include "training/kernels/cuda/attention_narrow_launches.hpp"
 
 // The kernels as functions of a block, and the order in which a pass launches them. A Device has
 // launch(Grid, kernel): on a GPU that of attention.cu, in the tests the emulator's.
@@ -126,8 +126,8 @@ void launch_general_backward(Device& device, const GpuAttentionPlan& plan, Atten
 /// The forward pass by the kernel that the plan names.
 template <Arithmetic kind, typename T, typename Device>
 void launch_forward(Device& device, const GpuAttentionPlan& plan, const AttentionArguments<T>& x) {
-  if (plan.kernel == GpuAttentionKernel::kSmall) {
-    launch_small_forward(device, plan, x);
+  if (plan.kernel == GpuAttentionKernel::kNarrow) {
+    launch_narrow_forward(device, plan, x);
     return;
   }
   if constexpr (kind == Arithmetic::kBf16) {
@@ -146,8 +146,8 @@ void launch_backward(Device& device, const GpuAttentionPlan& plan, const Attenti
     return launch_general_backward<kind>(device, plan, x, gradients, out);
   }
   gradients.query = out.query;
-  if (plan.kernel == GpuAttentionKernel::kSmall) {
-    launch_small_backward(device, plan, x, gradients);
+  if (plan.kernel == GpuAttentionKernel::kNarrow) {
+    launch_narrow_backward(device, plan, x, gradients);
   }
   if constexpr (kind == Arithmetic::kBf16) {
     if (plan.kernel == GpuAttentionKernel::kLarge) {

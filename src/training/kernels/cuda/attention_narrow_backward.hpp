@@ -52,7 +52,6 @@ struct NarrowArrays {
 template <typename T, typename Cut, bool generated, bool softmax>
 class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   using Narrow = NarrowPairs<T, Cut, generated>;
-  using Base = typename Narrow::Base;
   using Narrow::block_;
   using Narrow::example_;
   using Narrow::kDims;
@@ -63,7 +62,7 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   using Narrow::row_at;
   using Narrow::x_;
   using typename Narrow::Heads;
-  using typename Narrow::SmallRow;
+  using typename Narrow::Row;
 
  public:
   HEADWAY_DEVICE NarrowBackward(Block& block, const AttentionArguments<T>& arguments,
@@ -94,17 +93,17 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   // --- what a block loads -------------------------------------------------------------------
 
   HEADWAY_DEVICE void load(int thread) const {
-    Narrow::load_rows(thread, Base::queries(), arrays_.query);
-    Narrow::load_rows(thread, Base::outputs(gradients_.d_output), arrays_.d_output);
-    Narrow::load_rows(thread, Base::keys(), arrays_.key);
-    Narrow::load_rows(thread, Base::values(), arrays_.value);
+    Narrow::load_rows(thread, Narrow::queries(), arrays_.query);
+    Narrow::load_rows(thread, Narrow::outputs(gradients_.d_output), arrays_.d_output);
+    Narrow::load_rows(thread, Narrow::keys(), arrays_.key);
+    Narrow::load_rows(thread, Narrow::values(), arrays_.value);
     for (int pair = thread; pair < x_.queries * x_.keys; pair += block_.size()) {
       const int query = pair / x_.keys;
       const int key = pair % x_.keys;
       Heads bias;
       Narrow::load_bias(query, key, bias);
       put(arrays_.dropout, key * x_.queries + query,
-          Base::visible(query, key) ? dropout_of(x_.dropout, query, key, x_.keys) : kHiddenPair);
+          Narrow::visible(query, key) ? dropout_of(x_.dropout, query, key, x_.keys) : kHiddenPair);
       put_heads(arrays_.pairs, pair_at(query, key), bias);
     }
     if constexpr (softmax) load_sums(thread);
@@ -118,8 +117,8 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
       const std::int64_t at =
           (static_cast<std::int64_t>(example_) * x_.heads + head) * x_.queries + query;
       put(arrays_.log_sum, i, real ? get(gradients_.log_sum_exp, at) : 0.0F);
-      const auto rows = Base::outputs(gradients_.output);
-      const std::int64_t row = Base::start_of(rows.steps, query) + head * rows.dim;
+      const auto rows = Narrow::outputs(gradients_.output);
+      const std::int64_t row = Narrow::start_of(rows.steps, query) + head * rows.dim;
       float sum = 0.0F;
       HEADWAY_UNROLL
       for (int e = 0; e < kDims; ++e) {
@@ -133,8 +132,7 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   // --- one pair a lane ----------------------------------------------------------------------
 
   // Adds to the gradients of the pair's value; returns those of its weights b.
-  HEADWAY_DEVICE Heads differentiate(const Heads& weight, int query, int key,
-                                     SmallRow& d_value) const {
+  HEADWAY_DEVICE Heads differentiate(const Heads& weight, int query, int key, Row& d_value) const {
     Heads d_b = {};
     HEADWAY_UNROLL
     for (int e = 0; e < kDims; ++e) {
@@ -193,7 +191,7 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   HEADWAY_DEVICE void score_gradient(const Heads& weight, float scale, float dropout,
                                      Heads& d_b) const {
     float mean = 0.0F;
-    if (Base::rms_head() && dropout != 0.0F) {
+    if (Narrow::rms_head() && dropout != 0.0F) {
       float along = 0.0F;
       HEADWAY_UNROLL
       for (int h = 0; h < kHeads; ++h) along = fused(weight.x[h], d_b.x[h], along);
@@ -203,7 +201,7 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
     for (int h = 0; h < kHeads; ++h) d_b.x[h] = scale * d_b.x[h] - mean * weight.x[h];
   }
 
-  HEADWAY_DEVICE void pair(int query, int key, SmallRow& d_value) const {
+  HEADWAY_DEVICE void pair(int query, int key, Row& d_value) const {
     const int at = pair_at(query, key);
     const float dropout = get(arrays_.dropout, key * x_.queries + query);
     if (dropout < 0.0F) return put_heads(arrays_.pairs, at, Heads{});  // hidden
@@ -228,8 +226,9 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
   // A warp takes four keys at a time, each with eight lanes.
   HEADWAY_DEVICE void sweep(const Warp& warp) const {
     constexpr int kKeys = 32 / kNarrowSlices;
-    for (int first = warp.index() * kKeys; first < x_.keys; first += block_.size() / kNarrowSlices) {
-      Lanes<SmallRow> d_value;
+    for (int first = warp.index() * kKeys; first < x_.keys;
+         first += block_.size() / kNarrowSlices) {
+      Lanes<Row> d_value;
       warp.lanes([&](int lane) {
         const int key = first + lane / kNarrowSlices;
         if (key >= x_.keys) return;
@@ -244,9 +243,9 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
       });
     }
   }
-  HEADWAY_DEVICE void store_value(int key, int slice, const SmallRow& d_value) const {
+  HEADWAY_DEVICE void store_value(int key, int slice, const Row& d_value) const {
     const Nonlinearity phi = x_.options.nonlinearity;
-    Narrow::store_eighth(gradients_.value, Base::start_of(x_.value_steps, key), slice, d_value,
+    Narrow::store_eighth(gradients_.value, Narrow::start_of(x_.value_steps, key), slice, d_value,
                          [&](std::int64_t at) {
                            if (generated || phi == Nonlinearity::kIdentity) return 1.0F;
                            return apply(phi, get(x_.value, at)).slope;
@@ -288,18 +287,18 @@ class NarrowBackward : private NarrowPairs<T, Cut, generated> {
       const int token = item / kQuarters;
       const int head = item % kQuarters * kFour;
       if (is_query) {
-        const FourHeads sum = along(arrays_.key, x_.keys, token * n_.query_step() + head,
-                                    n_.key_step(), head);
+        const FourHeads sum =
+            along(arrays_.key, x_.keys, token * n_.query_step() + head, n_.key_step(), head);
         if (!(gradients_.query == nullptr)) {
-          store_four(gradients_.query, Base::start_of(x_.query_steps, token), head, scale, sum);
+          store_four(gradients_.query, Narrow::start_of(x_.query_steps, token), head, scale, sum);
         } else {
-          store_four(gradients_.query_sums, Base::start_of(gradients_.query_sum_steps, token), head,
-                     scale, sum);
+          store_four(gradients_.query_sums, Narrow::start_of(gradients_.query_sum_steps, token),
+                     head, scale, sum);
         }
       } else {
-        const FourHeads sum = along(arrays_.query, x_.queries, token * n_.key_step() + head,
-                                    n_.query_step(), head);
-        store_four(gradients_.key, Base::start_of(x_.key_steps, token), head, 1.0F, sum);
+        const FourHeads sum =
+            along(arrays_.query, x_.queries, token * n_.key_step() + head, n_.query_step(), head);
+        store_four(gradients_.key, Narrow::start_of(x_.key_steps, token), head, 1.0F, sum);
       }
     }
   }

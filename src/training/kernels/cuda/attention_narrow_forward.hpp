@@ -28,14 +28,13 @@ struct NarrowTileArrays {
 template <typename T, typename Cut, bool generated, bool softmax>
 class NarrowForward : private NarrowPairs<T, Cut, generated> {
   using Narrow = NarrowPairs<T, Cut, generated>;
-  using Base = typename Narrow::Base;
   using Narrow::block_;
   using Narrow::example_;
   using Narrow::kDims;
   using Narrow::kHeads;
   using Narrow::x_;
   using typename Narrow::Heads;
-  using typename Narrow::SmallRow;
+  using typename Narrow::Row;
 
  public:
   HEADWAY_DEVICE NarrowForward(Block& block, const AttentionArguments<T>& arguments,
@@ -57,17 +56,17 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
   };
 
   HEADWAY_DEVICE void load(int thread) const {
-    auto queries = Base::queries();
+    auto queries = Narrow::queries();
     queries.data = queries.data + first_ * queries.steps.token;
     queries.tokens = count_;
     Narrow::load_rows(thread, queries, arrays_.query);
-    Narrow::load_rows(thread, Base::keys(), arrays_.key);
-    Narrow::load_rows(thread, Base::values(), arrays_.value);
+    Narrow::load_rows(thread, Narrow::keys(), arrays_.key);
+    Narrow::load_rows(thread, Narrow::values(), arrays_.value);
     for (int pair = thread; pair < count_ * x_.keys; pair += block_.size()) {
       const int query = first_ + pair / x_.keys;
       const int key = pair % x_.keys;
       put(arrays_.dropout, pair,
-          Base::visible(query, key) ? dropout_of(x_.dropout, query, key, x_.keys) : kHiddenPair);
+          Narrow::visible(query, key) ? dropout_of(x_.dropout, query, key, x_.keys) : kHiddenPair);
     }
   }
 
@@ -81,7 +80,7 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
 
   HEADWAY_DEVICE void attend(const Warp& warp) const {
     constexpr int kQueries = 32 / kNarrowSlices;
-    Lanes<SmallRow> outputs;
+    Lanes<Row> outputs;
     Lanes<Sums> sums;
     const int first = warp.index() * kQueries;  // of the tile
     if constexpr (softmax) find_log_sums(warp, first, sums);
@@ -97,8 +96,8 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
       const int query = first + lane / kNarrowSlices;
       if (query >= count_) return;
       const int slice = lane % kNarrowSlices;
-      const auto rows = Base::outputs({});
-      Narrow::store_eighth(x_.output, Base::start_of(rows.steps, first_ + query), slice,
+      const auto rows = Narrow::outputs({});
+      Narrow::store_eighth(x_.output, Narrow::start_of(rows.steps, first_ + query), slice,
                            outputs[lane], [](std::int64_t) { return 1.0F; });
       if (softmax && slice == 0) store_log_sums(first_ + query, sums[lane]);
     });
@@ -107,13 +106,13 @@ class NarrowForward : private NarrowPairs<T, Cut, generated> {
     HEADWAY_UNROLL
     for (int h = 0; h < kHeads; ++h) {
       if (h >= x_.heads) continue;
-      put(x_.log_sum_exp,
-          (static_cast<std::int64_t>(example_) * x_.heads + h) * x_.queries + query, sums.sum.x[h]);
+      put(x_.log_sum_exp, (static_cast<std::int64_t>(example_) * x_.heads + h) * x_.queries + query,
+          sums.sum.x[h]);
     }
   }
 
   // o[h] += b of what the value network makes of a pair (eqs. 2 to 6).
-  HEADWAY_DEVICE void add_pair(int query, int key, const Sums& sums, SmallRow& output) const {
+  HEADWAY_DEVICE void add_pair(int query, int key, const Sums& sums, Row& output) const {
     const float dropout = get(arrays_.dropout, query * x_.keys + key);
     if (dropout < 0.0F) return;  // hidden
     Heads weight = score(query, key);

@@ -7,7 +7,7 @@
 #include "training/kernels/cuda/attention_backward.hpp"
 #include "training/kernels/cuda/attention_forward.hpp"
 #include "training/kernels/cuda/attention_large_plan.hpp"
-#include "training/kernels/cuda/attention_small_launches.hpp"
+#include "training/kernels/cuda/attention_narrow_launches.hpp"
 #include "training/kernels/cuda/attention_time.hpp"
 #include "training/kernels/cuda/counted_memory.hpp"
 
@@ -184,77 +184,27 @@ bool fits_int(const AttentionShape& n) {
          n.batch * n.heads < kLargestExample && n.heads * n.queries < kLargestExample;
 }
 
-// --- small layers -----------------------------------------------------------------------------
+// --- narrow layers ----------------------------------------------------------------------------
 
-constexpr Index kMostSmallTokens = 64;
-
-emulated_kernels::SmallPadding padding_of(const AttentionShape& n) {
-  return emulated_kernels::small_padding(n.heads, std::max(n.query_dim, n.value_dim));
+emulated_kernels::NarrowPadding padding_of(const AttentionShape& n) {
+  return emulated_kernels::narrow_padding(n.heads, std::max(n.query_dim, n.value_dim));
 }
 
-// Whether the kernels for small layers take it: padding is at most three quarters of their
-// work.
-bool is_small(const Layer& layer) {
+// Whether the kernels for narrow layers take it, if it fits: padding is at most three quarters of
+// their work. Softmax of a generated network would need two sweeps over the pairs, and has none.
+bool is_narrow(const Layer& layer) {
   const AttentionShape& n = layer.shape;
   const auto padded = padding_of(n);
   constexpr Index kMostPadding = 4;
-  return padded.heads > 0 && std::max(n.queries, n.keys) <= kMostSmallTokens &&
+  constexpr Index kMostTokens = 64;
+  if (normalises_over_keys(layer.options.normalisation) &&
+      is_generated(layer.options.value_network)) {
+    return false;
+  }
+  return padded.heads > 0 && std::max(n.queries, n.keys) <= kMostTokens &&
          !has_mixing(layer.options.value_network) &&
          Index{padded.heads} * padded.dims <=
              kMostPadding * n.heads * std::max(n.query_dim, n.value_dim);
-}
-
-Index small_shared_bytes(const Layer& layer, int tile, bool backward) {
-  const AttentionShape& n = layer.shape;
-  const bool sums = backward && normalises_over_keys(layer.options.normalisation);
-  CountedMemory memory;
-  static_cast<void>(emulated_kernels::SmallArrays(
-      memory, emulated_kernels::small_sizes(padding_of(n), static_cast<int>(n.queries),
-                                            static_cast<int>(n.keys), tile, sums)));
-  return memory.bytes();
-}
-
-// How many lanes share a token's pairs, and how many warps a block has: what the model of the time
-// likes best.
-std::optional<AttentionPlanSizes> best_small_sizes(const Layer& layer, GpuAttentionPass pass,
-                                                   GpuAttentionPlan plan) {
-  const AttentionShape& n = layer.shape;
-  const bool backward = pass == GpuAttentionPass::kBackward;
-  const auto padded = padding_of(n);
-  const int lanes = padded.heads * padded.dims / emulated_kernels::kSmallRow;
-  std::optional<AttentionPlanSizes> best;
-  double least = 0.0;
-  const int most_warps = (backward ? emulated_kernels::kMostSmallBackwardThreads : kThreads) / 32;
-  for (int shared = 1; lanes * shared <= 32; shared *= 2) {
-    for (int warps = 1; warps <= most_warps; ++warps) {
-      AttentionPlanSizes sizes;
-      sizes.threads = 32 * warps;
-      sizes.heads = static_cast<int>(n.heads);
-      sizes.token_lanes = shared;
-      sizes.tile_queries = warps * 32 / (lanes * shared);
-      sizes.tile_keys = sizes.tile_queries;
-      sizes.groups = static_cast<int>(groups_of(layer));
-      sizes.key_slices = 1;
-      sizes.lane_row = emulated_kernels::kSmallRow;
-      const Index bytes = small_shared_bytes(layer, sizes.tile_queries, backward);
-      if (bytes > layer.device.block_shared_bytes) continue;
-      sizes.shared_bytes = static_cast<int>(bytes);
-      (backward ? plan.backward : plan.forward) = sizes;
-      const double ms =
-          gpu_attention_time({n, layer.options, layer.arithmetic}, plan, pass, layer.device).ms;
-      if (best && ms >= least) continue;
-      best = sizes;
-      least = ms;
-    }
-  }
-  return best;
-}
-
-// Narrow: all heads and dims of a pair fit one lane.
-bool is_narrow(const Layer& layer) {
-  constexpr int kMostNumbers = 64;
-  const auto padded = padding_of(layer.shape);
-  return padded.heads * padded.dims <= kMostNumbers;
 }
 
 // Tiles of queries of equal size, so few that a lane's rows fit its registers.
@@ -268,8 +218,6 @@ std::optional<AttentionPlanSizes> narrow_forward_sizes(const Layer& layer) {
   AttentionPlanSizes sizes;
   sizes.threads = static_cast<int>(32 * warps);
   sizes.heads = static_cast<int>(n.heads);
-  sizes.lane_row = padded.heads * padded.dims;
-  sizes.token_lanes = emulated_kernels::kNarrowSlices;
   sizes.tile_queries = static_cast<int>(warps * kQueriesOfWarp);
   sizes.tile_keys = static_cast<int>(n.keys);
   CountedMemory memory;
@@ -280,19 +228,16 @@ std::optional<AttentionPlanSizes> narrow_forward_sizes(const Layer& layer) {
   return sizes;
 }
 
-// A block has an example. Softmax of a generated network would need two sweeps, and has none.
+// A block has an example.
 std::optional<AttentionPlanSizes> narrow_backward_sizes(const Layer& layer) {
   const AttentionShape& n = layer.shape;
   const auto padded = padding_of(n);
   const bool softmax = normalises_over_keys(layer.options.normalisation);
-  if (softmax && is_generated(layer.options.value_network)) return std::nullopt;
   constexpr Index kKeysOfWarp = 32 / emulated_kernels::kNarrowSlices;
   constexpr Index kMostWarps = emulated_kernels::kMostNarrowThreads / 32;
   AttentionPlanSizes sizes;
   sizes.threads = static_cast<int>(32 * std::min(ceiling(n.keys, kKeysOfWarp), kMostWarps));
   sizes.heads = static_cast<int>(n.heads);
-  sizes.lane_row = padded.heads * padded.dims;
-  sizes.token_lanes = emulated_kernels::kNarrowSlices;
   sizes.tile_queries = static_cast<int>(n.queries);
   sizes.tile_keys = static_cast<int>(n.keys);
   sizes.groups = static_cast<int>(groups_of(layer));
@@ -306,26 +251,16 @@ std::optional<AttentionPlanSizes> narrow_backward_sizes(const Layer& layer) {
   return sizes;
 }
 
-std::optional<GpuAttentionPlan> plan_small(const Layer& layer) {
+std::optional<GpuAttentionPlan> plan_narrow(const Layer& layer) {
   const AttentionShape& n = layer.shape;
-  GpuAttentionPlan plan;
-  plan.kernel = GpuAttentionKernel::kSmall;
-  if (layer.bias_gradient) plan.bias_sums = groups_of(layer) * n.heads * n.queries * n.keys;
-  if (normalises_over_keys(layer.options.normalisation) &&
-      is_generated(layer.options.value_network)) {
-    plan.over_keys = n.batch * n.heads * n.queries;
-  }
-  std::optional<AttentionPlanSizes> forward;
-  std::optional<AttentionPlanSizes> backward;
-  if (is_narrow(layer)) {
-    forward = narrow_forward_sizes(layer);
-    backward = narrow_backward_sizes(layer);
-  }
-  if (!forward) forward = best_small_sizes(layer, GpuAttentionPass::kForward, plan);
-  if (!backward) backward = best_small_sizes(layer, GpuAttentionPass::kBackward, plan);
+  const auto forward = narrow_forward_sizes(layer);
+  const auto backward = narrow_backward_sizes(layer);
   if (!forward || !backward) return std::nullopt;
+  GpuAttentionPlan plan;
+  plan.kernel = GpuAttentionKernel::kNarrow;
   plan.forward = *forward;
   plan.backward = *backward;
+  if (layer.bias_gradient) plan.bias_sums = groups_of(layer) * n.heads * n.queries * n.keys;
   return plan;
 }
 
@@ -338,8 +273,8 @@ std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
   shape.validate();
   if (!fits_int(shape)) return std::nullopt;
   const Layer layer{shape, options, arithmetic, bias_gradient, dropout, device};
-  if (device.kernels_by_shape && is_small(layer)) {
-    if (const auto small = plan_small(layer)) return small;
+  if (device.kernels_by_shape && is_narrow(layer)) {
+    if (const auto narrow = plan_narrow(layer)) return narrow;
   }
   if (device.kernels_by_shape && arithmetic == GpuArithmetic::kBf16) {
     const Index groups = groups_of(layer);

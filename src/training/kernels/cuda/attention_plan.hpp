@@ -41,8 +41,6 @@ struct AttentionPlanSizes {
   int groups = 0;         ///< runs of examples, each of one block (backward)
   int key_slices = 0;     ///< runs of keys, each of one block (backward)
   int slice_keys = 0;     ///< keys of a slice
-  int token_lanes = 0;    ///< lanes among which a token's pairs are dealt (small kernels)
-  int lane_row = 0;       ///< numbers of a token's row that a lane has (small kernels)
   int chunk_queries = 0;  ///< queries of a launch of the backward pass (large kernels)
   int shared_bytes = 0;
 };
@@ -50,8 +48,8 @@ struct AttentionPlanSizes {
 /// Text of the kernels: attention_forward.hpp, attention_backward.hpp and so on.
 enum class GpuAttentionKernel {
   kGeneral,
-  kSmall,  ///< attention_small_*.hpp
-  kLarge,  ///< attention_large_*.hpp; arrays begin at 16 bytes
+  kNarrow,  ///< attention_narrow_*.hpp
+  kLarge,   ///< attention_large_*.hpp; arrays begin at 16 bytes
 };
 
 struct GpuAttentionPlan {

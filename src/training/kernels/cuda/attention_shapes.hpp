@@ -9,13 +9,13 @@
 namespace headway::training::gpu_kernels {
 
 template <typename T>
-void small_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
-                   const AttentionArguments<T>& x);
+void narrow_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                    const AttentionArguments<T>& x);
 
 /// The gradient of the bias is left in its copies.
 template <typename T>
-void small_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
-                    const AttentionArguments<T>& x, const GradientArguments<T>& gradients);
+void narrow_backward(StreamOfDevice& device, const GpuAttentionPlan& plan,
+                     const AttentionArguments<T>& x, const GradientArguments<T>& gradients);
 
 void large_forward(StreamOfDevice& device, const GpuAttentionPlan& plan,
                    const AttentionArguments<Bf16>& x);

@@ -4,15 +4,12 @@
 #include <cmath>
 #include <vector>
 
-#include "training/kernels/cuda/attention_small_launches.hpp"
+#include "training/kernels/cuda/attention_narrow_launches.hpp"
 
 namespace headway::training {
 namespace {
 
 using emulated_kernels::ceiling;
-using emulated_kernels::kSmallRow;
-using emulated_kernels::small_padding;
-using emulated_kernels::SmallPadding;
 
 // Of a multiprocessor, in a cycle.
 constexpr double kInstructions = 4.0;   // of warps
@@ -33,76 +30,48 @@ int blocks_at_once(const AttentionPlanSizes& sizes, int registers, const GpuDevi
   return std::max(1, std::min(by_memory, by_registers));
 }
 
-// What a lane does for one pair.
-struct PairWork {
-  double multiply_adds = 0.0;
-  double exchanges = 0.0;
-  double others = 0.0;   // instructions: addresses, weights, the nonlinearity
-  double latency = 0.0;  // cycles from the first instruction to the last
-};
+// Instructions of a lane: to load and store, and for a pair beside its multiply-adds. Read off the
+// code. A block waits so long for what it loads.
+constexpr double kNarrowLoading = 1500.0;
+constexpr double kNarrowPair = 150.0;
+constexpr double kNarrowLatency = 8000.0;  // cycles
 
-PairWork small_pair(const GpuAttentionLayer& layer, GpuAttentionPass pass) {
-  const AttentionShape& n = layer.shape;
-  const SmallPadding p = small_padding(n.heads, std::max(n.query_dim, n.value_dim));
-  const bool backward = pass == GpuAttentionPass::kBackward;
-  const bool generated = is_generated(layer.options.value_network);
-  const int own = kSmallRow / p.dims;
-  const double lanes = static_cast<double>(p.heads) / own;
-  PairWork w;
-  const double rows = backward ? (generated ? 6.5 : 3.5) : (generated ? 3.0 : 2.0);
-  w.multiply_adds = rows * kSmallRow;
-  const double sweeps = backward ? 2.0 : 1.0;
-  if (generated) w.exchanges += sweeps * (p.heads - own);
-  if (normalises_over_heads(layer.options.normalisation)) w.exchanges += sweeps * std::log2(lanes);
-  w.others = sweeps * (40.0 + 8.0 * own + (generated ? 10.0 * kSmallRow / p.heads : 0.0));
-  w.latency = sweeps * (generated ? 350.0 : 200.0);
-  if (normalises_over_keys(layer.options.normalisation) && !backward) {  // the sweep before
-    w.multiply_adds += kSmallRow;
-    w.others += 40.0 + 16.0 * own;
-    w.latency += 250.0;
-  }
-  return w;
-}
-
-GpuAttentionTime small_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
-                            GpuAttentionPass pass, const GpuDevice& device) {
+GpuAttentionTime narrow_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
+                             GpuAttentionPass pass, const GpuDevice& device) {
   const AttentionShape& n = layer.shape;
   const bool backward = pass == GpuAttentionPass::kBackward;
   const AttentionPlanSizes& sizes = backward ? plan.backward : plan.forward;
-  const SmallPadding p = small_padding(n.heads, std::max(n.query_dim, n.value_dim));
-  const PairWork w = small_pair(layer, pass);
+  const auto p = emulated_kernels::narrow_padding(n.heads, std::max(n.query_dim, n.value_dim));
+  const bool generated = is_generated(layer.options.value_network);
+  const double row = p.heads * p.dims;
   const int queries = static_cast<int>(n.queries);
   const int keys = static_cast<int>(n.keys);
-  const double tiles =
-      ceiling(queries, sizes.tile_queries) + (backward ? ceiling(keys, sizes.tile_queries) : 0);
+  const double tiles = backward ? 1.0 : ceiling(queries, sizes.tile_queries);
   const double blocks = as_double(n.batch) * tiles;
-  const double steps = ceiling(std::max(queries, keys), sizes.token_lanes);
-  const int warps_of_block = sizes.threads / 32;
-  const bool again = backward && plan.over_keys > 0;
+  const double warps = sizes.threads / 32.0;
+  // Of a pair: rows that are multiplied. Softmax goes over the pairs once before.
+  const bool again = normalises_over_keys(layer.options.normalisation) && !backward;
+  const double rows =
+      (backward ? (generated ? 8.0 : 5.0) : (generated ? 3.0 : 2.0)) + (again ? 1.0 : 0.0);
+  const double pairs = as_double(n.batch * n.queries * n.keys);
 
   GpuAttentionTime t;
-  t.launches = 1 + (again ? 1 : 0) + (plan.bias_sums > 0 && backward ? 1 : 0);
-  const double lane_steps = blocks * warps_of_block * 32.0 * steps * (again ? 1.5 : 1.0);
-  t.flops = 2.0 * lane_steps * w.multiply_adds;
-  const double loaded = 2.0 * p.heads * p.dims * std::max(queries, keys);  // numbers of a block
-  t.shared_bytes = kFloat * (lane_steps * (2.0 * kSmallRow + 1.0 + w.exchanges) + blocks * loaded);
+  t.launches = backward && plan.bias_sums > 0 ? 2 : 1;
+  t.flops = 2.0 * pairs * rows * row;
+  const double read = backward ? 5.0 : 3.0;  // rows of a pair, from shared memory
+  t.shared_bytes = kFloat * (pairs * read * row + 2.0 * blocks * row * (queries + keys));
   const double number = layer.arithmetic == GpuArithmetic::kBf16 ? 2.0 : 4.0;
-  const double rows =
-      as_double(n.batch * n.heads * n.queries) * as_double(n.query_dim + n.value_dim);
-  t.global_bytes = number * (blocks * loaded + rows * (backward ? 3.0 : 1.0)) +
+  const double tokens = as_double(n.batch) * (tiles * keys + queries);
+  t.global_bytes = number * 2.0 * tokens * row * (backward ? 2.0 : 1.0) +
                    2.0 * kFloat * as_double(backward ? plan.bias_sums : 0);
-  const int beside = blocks_at_once(sizes, backward ? 208 : 128, device);
-  t.warps = beside * warps_of_block;
-
-  const double issued =
-      (w.multiply_adds + w.exchanges + w.others + 2.0 * kSmallRow / 4) / kInstructions;
-  const double exchanged = kFloat * 32.0 * (2.0 * kSmallRow + 1.0 + w.exchanges) / kSharedBytes;
-  const double of_loading = 1500.0 + 20.0 * loaded / (32.0 * kInstructions) * beside;
+  const int beside = blocks_at_once(sizes, 168, device);
+  t.warps = beside * warps;
   const double waves = std::ceil(blocks / (static_cast<double>(device.multiprocessors) * beside));
-  const double resident =
-      std::min(t.warps, std::ceil(blocks / device.multiprocessors) * warps_of_block);
-  const double step = std::max(w.latency, resident * std::max(issued, exchanged));
-  const double cycles = waves * (of_loading + steps * step * (again ? 1.5 : 1.0));
+  const double resident = std::min(t.warps, std::ceil(blocks / device.multiprocessors) * warps);
+  const double of_lane =
+      std::ceil(ceiling(queries * keys, emulated_kernels::kNarrowSlices * 4) / (warps * tiles));
+  const double issued = kNarrowLoading + of_lane * (rows * row + kNarrowPair);
+  const double cycles = waves * (kNarrowLatency + resident * issued / kInstructions);
   t.ms = 1e3 *
          (std::max(cycles / kHertz, t.global_bytes / kMemoryBytes) + t.launches * kLaunchSeconds);
   return t;
@@ -361,8 +330,8 @@ GpuAttentionTime large_time(const GpuAttentionLayer& layer, const GpuAttentionPl
 GpuAttentionTime gpu_attention_time(const GpuAttentionLayer& layer, const GpuAttentionPlan& plan,
                                     GpuAttentionPass pass, const GpuDevice& device) {
   if (plan.kernel == GpuAttentionKernel::kLarge) return large_time(layer, plan, pass, device);
-  return plan.kernel == GpuAttentionKernel::kSmall ? small_time(layer, plan, pass, device)
-                                                   : general_time(layer, plan, pass, device);
+  return plan.kernel == GpuAttentionKernel::kNarrow ? narrow_time(layer, plan, pass, device)
+                                                    : general_time(layer, plan, pass, device);
 }
 
 }  // namespace headway::training
