@@ -121,9 +121,10 @@ struct NormKernel {
   }
 };
 
-/// Block x is a group of rows. A warp takes a row at a time, keeps it in registers, and there adds
-/// up the gradients of scale and bias over its rows; the block adds up its warps. Of rows longer
-/// than a warp keeps, it reads all columns of its rows once for each part that it keeps.
+/// Block x is a group of rows. A warp takes a few rows at a time, keeps them in registers, and
+/// there adds up the gradients of scale and bias over its rows; the block adds up its warps. Of
+/// rows longer than a warp keeps, it reads all columns of its rows once for each part that it
+/// keeps.
 struct NormGradientKernel {
   static constexpr int kMostThreads = 512;  // there are few groups: many warps for each
   static constexpr int kFewestBlocks = 1;   // a row takes more registers than two leave
@@ -172,8 +173,14 @@ struct NormGradientKernel {
   template <int count>
   struct Row {
     OfLane<count> normed, dy, before;
-    float r;            // 1 / deviation
-    float mean, along;  // sums of dy scale, and of that times normed
+    float r;       // 1 / deviation
+    float sum[2];  // of dy scale, and of that times normed
+  };
+  /// That a warp has at once: kWarps lie between one and the next.
+  template <int count>
+  struct Rows {
+    static constexpr int kAtOnce = 2 * kLong / count;
+    Row<count> of[kAtOnce];
   };
   template <int count>
   struct Sums {
@@ -182,51 +189,83 @@ struct NormGradientKernel {
 
   HEADWAY_DEVICE int place(int warp, int which) const { return (2 * warp + which) * kept(dim); }
 
-  template <int count>
-  HEADWAY_DEVICE void load_row(std::int64_t row, int c, Row<count>& to) const {
-    load(x + (row * dim + c), dim - c, to.normed);
-    load(dy, row * dim + c, dim - c, to.dy);
-    const Global<const float> of_row = stats + 2 * row;
-    to.r = get(of_row, 1);
-    const float mean = get(of_row, 0);
+  // work(r, row) for the rows of a warp.
+  template <int count, typename Work>
+  static HEADWAY_DEVICE void for_rows_at_once(std::int64_t first, std::int64_t end,
+                                              const Work& work) {
     HEADWAY_UNROLL
-    for (float& number : to.normed.x) number = (number - mean) * to.r;
+    for (int r = 0; r < Rows<count>::kAtOnce; ++r) {
+      if (first + r * kWarps < end) work(r, first + r * kWarps);
+    }
+  }
+
+  template <int count>
+  HEADWAY_DEVICE void load_rows(std::int64_t first, std::int64_t end, int c,
+                                Rows<count>& to) const {
+    float mean[Rows<count>::kAtOnce] = {};
+    for_rows_at_once<count>(first, end, [&](int r, std::int64_t row) {
+      load(x + (row * dim + c), dim - c, to.of[r].normed);
+      const Global<const float> of_row = stats + 2 * row;
+      mean[r] = get(of_row, 0);
+      to.of[r].r = get(of_row, 1);
+    });
+    // Asked once for all rows, or each would wait for its numbers before the next one starts.
+    if (dy.are_bf16()) {
+      for_rows_at_once<count>(first, end, [&](int r, std::int64_t row) {
+        load(dy.halves + (row * dim + c), dim - c, to.of[r].dy);
+      });
+    } else {
+      for_rows_at_once<count>(first, end, [&](int r, std::int64_t row) {
+        load(dy.floats + (row * dim + c), dim - c, to.of[r].dy);
+      });
+    }
+    HEADWAY_UNROLL
+    for (int r = 0; r < Rows<count>::kAtOnce; ++r) {
+      HEADWAY_UNROLL
+      for (float& number : to.of[r].normed.x) number = (number - mean[r]) * to.of[r].r;
+    }
   }
 
   // dx of columns `first` on, and sums over the rows of each warp.
   template <int count>
   HEADWAY_DEVICE void sum_rows(Block& block, int first, Shared<float> sums) const {
     constexpr int kColumns = OfLane<count>::kColumns;
+    constexpr int kAtOnce = Rows<count>::kAtOnce;
     block.warps([&](const Warp& warp) {
       const std::int64_t end = groups.first(block.x_of_run() + 1);
       std::int64_t row = groups.first(block.x_of_run()) + warp.index();
       Lanes<Sums<count>> of_rows;
-      for (; row < end; row += kWarps) {
-        Lanes<Row<count>> rows;
+      for (; row < end; row += kAtOnce * kWarps) {
+        Lanes<Rows<count>> rows;
         warp.lanes([&](int lane) {
-          Row<count>& mine = rows[lane];
+          Rows<count>& mine = rows[lane];
           const int own = first + lane;
-          if (!(base == nullptr)) load(base + (row * dim + own), dim - own, mine.before);
-          for (int c = lane; c - lane < dim; c += kColumns) {
-            load_row(row, c, mine);
-            const Global<const float> factor = scale + c;
-            for_columns<count>(dim - c, [&](int i, int at) {
-              const float g = mine.dy.x[i] * get(factor, at);
-              mine.mean += g;
-              mine.along = fused(g, mine.normed.x[i], mine.along);
+          if (!(base == nullptr)) {
+            for_rows_at_once<count>(row, end, [&](int r, std::int64_t one) {
+              load(base + (one * dim + own), dim - own, mine.of[r].before);
             });
           }
+          for (int c = lane; c - lane < dim; c += kColumns) {
+            OfLane<count> factor;
+            load(scale + c, dim - c, factor);
+            load_rows(row, end, c, mine);
+            HEADWAY_UNROLL
+            for (Row<count>& one : mine.of) add_to_sums(factor, one);
+          }
         });
-        add_up_lanes(warp, [&](int lane) -> float& { return rows[lane].mean; });
-        add_up_lanes(warp, [&](int lane) -> float& { return rows[lane].along; });
+        add_up_lanes<2 * kAtOnce>(
+            warp, [&](int lane, int j) -> float& { return rows[lane].of[j / 2].sum[j % 2]; });
         warp.lanes([&](int lane) {
-          Row<count>& mine = rows[lane];
-          if (dim > kColumns) load_row(row, first + lane, mine);
-          write_row(row, first + lane, mine);
+          Rows<count>& mine = rows[lane];
+          if (dim > kColumns) load_rows(row, end, first + lane, mine);
+          write_rows(row, end, first + lane, mine);
           HEADWAY_UNROLL
-          for (int i = 0; i < count; ++i) {
-            of_rows[lane].scale.x[i] += mine.dy.x[i] * mine.normed.x[i];
-            of_rows[lane].bias.x[i] += mine.dy.x[i];
+          for (const Row<count>& one : mine.of) {
+            HEADWAY_UNROLL
+            for (int i = 0; i < count; ++i) {
+              of_rows[lane].scale.x[i] += one.dy.x[i] * one.normed.x[i];
+              of_rows[lane].bias.x[i] += one.dy.x[i];
+            }
           }
         });
       }
@@ -242,21 +281,35 @@ struct NormGradientKernel {
   }
 
   template <int count>
-  HEADWAY_DEVICE void write_row(std::int64_t row, int c, const Row<count>& mine) const {
+  static HEADWAY_DEVICE void add_to_sums(const OfLane<count>& factor, Row<count>& row) {
+    HEADWAY_UNROLL
+    for (int i = 0; i < count; ++i) {
+      const float g = row.dy.x[i] * factor.x[i];
+      row.sum[0] += g;
+      row.sum[1] = fused(g, row.normed.x[i], row.sum[1]);
+    }
+  }
+
+  template <int count>
+  HEADWAY_DEVICE void write_rows(std::int64_t first, std::int64_t end, int c,
+                                 const Rows<count>& rows) const {
     const auto dims = static_cast<float>(dim);
-    const float mean = centred ? mine.mean / dims : 0.0F;
-    const float along = mine.along / dims;
-    const Global<const float> factor = scale + c;
-    const Global<float> to = dx + (row * dim + c);
-    OfLane<count> sum;
-    for_columns<count>(dim - c, [&](int i, int at) {
-      const float g = mine.dy.x[i] * get(factor, at);
-      sum.x[i] = mine.before.x[i] + mine.r * (g - mean - mine.normed.x[i] * along);
+    OfLane<count> factor;
+    load(scale + c, dim - c, factor);
+    for_rows_at_once<count>(first, end, [&](int r, std::int64_t row) {
+      const Row<count>& mine = rows.of[r];
+      const float mean = centred ? mine.sum[0] / dims : 0.0F;
+      const float along = mine.sum[1] / dims;
+      const auto number = [&](int i) {
+        const float d = mine.dy.x[i] * factor.x[i] - mean - mine.normed.x[i] * along;
+        return mine.before.x[i] + mine.r * d;
+      };
+      const Global<float> to = dx + (row * dim + c);
+      for_columns<count>(dim - c, [&](int i, int at) { put(to, at, number(i)); });
+      if (rounded == nullptr) return;
+      const Global<Bf16> halves = rounded + (row * dim + c);
+      for_columns<count>(dim - c, [&](int i, int at) { put(halves, at, number(i)); });
     });
-    for_columns<count>(dim - c, [&](int i, int at) { put(to, at, sum.x[i]); });
-    if (rounded == nullptr) return;
-    const Global<Bf16> halves = rounded + (row * dim + c);
-    for_columns<count>(dim - c, [&](int i, int at) { put(halves, at, sum.x[i]); });
   }
 };
 

@@ -103,15 +103,24 @@ HEADWAY_DEVICE void load(const Numbers<const float>& x, std::int64_t at, int lef
   }
 }
 
-/// number(lane) becomes the sum over all lanes, the same for each.
-template <typename Number>
+/// number(lane, j), j < numbers, becomes its sum over all lanes, the same for each. The numbers go
+/// side by side, since each step of one waits for the step before.
+template <int numbers, typename Number>
 HEADWAY_DEVICE void add_up_lanes(const Warp& warp, const Number& number) {
   HEADWAY_UNROLL
   for (int mask = 1; mask < kTeam; mask *= 2) {
-    exchange(
-        warp, mask, [&](int lane) { return number(lane); },
-        [&](int lane, auto other) { number(lane) += other; });
+    HEADWAY_UNROLL
+    for (int j = 0; j < numbers; ++j) {
+      exchange(
+          warp, mask, [&](int lane) { return number(lane, j); },
+          [&](int lane, auto other) { number(lane, j) += other; });
+    }
   }
+}
+template <typename Number>
+HEADWAY_DEVICE void add_up_lanes(const Warp& warp, const Number& number) {
+  add_up_lanes<1>(
+      warp, [&](int lane, int) -> auto& { return number(lane); });
 }
 
 /// Rows that are cut into groups of the same size, or a row more: the first ones.
