@@ -180,7 +180,7 @@ Floats StepBuilder::sum(const std::string& name, Index count_of_copies, Index co
 Floats StepBuilder::copies_of(Index count_of_copies, Index count) {
   constexpr Index kLine = 64;  // 256 bytes: as step_parameters()
   const Index first = copies_used_;
-  copies_used_ += (batch_.runs * count_of_copies * count + kLine - 1) / kLine * kLine;
+  copies_used_ += batch_.runs * ((count_of_copies * count + kLine - 1) / kLine * kLine);
   return {copies_ + first, count_of_copies * count};
 }
 

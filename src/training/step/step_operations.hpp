@@ -73,7 +73,7 @@ struct StepNorm {
   OfRuns<const float> bias;  ///< null for RMSNorm
   NumbersOfRuns<float> y;
   OfRuns<float> stats;  ///< [rows, 2]
-  Added added;
+  Added added = {};
   Index runs = 1;
 };
 
