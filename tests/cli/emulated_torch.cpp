@@ -1,6 +1,6 @@
 // A stand-in for headway_torch, which the program loads in its place: the same library, but
 // hand-written steps run on the emulator of a GPU. So a sweep is trained in stacks without a
-// device. It is on where HEADWAY_GPU_STEP = fused, as on a GPU.
+// device. It is off where HEADWAY_GPU_STEP = torch, as on a GPU.
 //
 // HEADWAY_TEST_LOG: a file that gets a line "stack N" for each stack of N runs that is made, and
 // "alone" for each run that is trained without one. HEADWAY_TEST_MEMORY: bytes that the device has
@@ -44,7 +44,7 @@ void log(const std::string& line) {
   if (!file.empty()) std::ofstream(std::string(file), std::ios::app) << line + "\n" << std::flush;
 }
 
-bool by_hand() { return variable("HEADWAY_GPU_STEP") == "fused"; }
+bool by_hand() { return variable("HEADWAY_GPU_STEP") != "torch"; }
 
 const TorchLibrary& real_library() {
   static const TorchLibrary* const library = [] {

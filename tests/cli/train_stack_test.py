@@ -59,7 +59,7 @@ class Stacks(TrainTest):
         return [self.program, "train", self.study, "-o", self.path(output), "--threads", "1", "--jobs", str(jobs), *arguments]
 
     def environment(self, **more):
-        return {**os.environ, "HEADWAY_GPU_STEP": "fused", "HEADWAY_TEST_LOG": self.log, **more}
+        return {**os.environ, "HEADWAY_TEST_LOG": self.log, **more}
 
     def train(self, output, jobs, arguments=(), code=0, **more):
         """Trains; returns the runs of the result, and how the library was asked to train them."""

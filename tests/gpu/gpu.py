@@ -3,11 +3,11 @@
 
     python3 gpu.py --program HEADWAY [--kernels GPU_KERNELS] [--jax JAX_TRAINING] [--only PART,...]
 
-The parts: check (attention kernels against the plain reference: those for any layer, and those made for small ones),
-memcheck and racecheck (compute-sanitizer on some of them), handmemcheck (the same on the step that is written by hand),
-kernels (their times, beside those of a model), agreement (a short training run against the processor, with either step and
-either kernels), steps (times, beside LibTorch's own operations and JAX; by hand: the step without LibTorch's operations;
-by shape: this step with the kernels for small layers).
+The parts: check (attention kernels against the plain reference: those for any layer, and those made for a shape),
+memcheck and racecheck (compute-sanitizer on some of them), stepmemcheck (the same on a few training steps), kernels (their
+times, beside those of a model), agreement (a short training run against the processor, with either step and either
+kernels), steps (times, beside JAX, and beside Headway with general: attention kernels for any layer, LibTorch: LibTorch's
+operations in place of the step that is written by hand, eager: LibTorch's operations for attention as well).
 Each part has a time limit of its own. A table and one line, passed or not, end the output. The exit code is 1 if a part failed.
 A part that is not installed is left out, and the table says so. Without a GPU nothing is run, and the exit code is 0.
 It needs Python 3.9 and nothing else.
@@ -23,13 +23,13 @@ import subprocess
 import sys
 
 NO_DEVICE = 69
-SECONDS = {"check": 900, "memcheck": 900, "racecheck": 1500, "handmemcheck": 900, "kernels": 600, "steps": 300, "jax": 900, "agreement": 600}
+SECONDS = {"check": 900, "memcheck": 900, "racecheck": 1500, "stepmemcheck": 900, "kernels": 600, "steps": 300, "jax": 900, "agreement": 600}
 SRAVEN = ["sraven-reference"]
 TEXT = ["text-small", "task.sequence_length=256", "train.layers=4", "train.model_dim=256", "train.heads=8",
         "train.query_dim=256", "train.value_dim=256", "train.mlp_dim=1024", "train.sample_tokens=0"]
 SEEDS = 16
-BY_HAND = {"HEADWAY_GPU_STEP": "fused"}  # the step without LibTorch's operations, which is off unless asked for
-BY_SHAPE = {"HEADWAY_GPU_ATTENTION": "by_shape"}  # attention kernels made for small layers, off as well
+BY_LIBTORCH = {"HEADWAY_GPU_STEP": "torch"}  # in place of the step that is written by hand
+GENERAL = {"HEADWAY_GPU_ATTENTION": "general"}  # in place of attention kernels that are made for a shape
 # Losses of a GPU and a processor differ by rounding, which a few dozen updates magnify to the fourth digit.
 SAME_LOSS = 1e-3
 # bf16 rounds the factors of products to 8 bits.
@@ -107,7 +107,7 @@ class Gpu:
     def racecheck(self):
         return self.sanitized("racecheck")
 
-    def hand_memcheck(self):
+    def step_memcheck(self):
         """A few steps on few examples, in float32 and in bf16."""
         command = [sanitizer(), "--tool", "memcheck", "--error-exitcode", "9", "--target-processes", "all", self.program,
                    "train", "sraven-reference", "--json", "-q"]
@@ -115,7 +115,7 @@ class Gpu:
                         "train.eval_examples=8"):
             command += ["--set", setting]
         for precision in ("fp32", "bf16"):
-            output_of([*command, "--set", f"train.precision={precision}"], SECONDS["handmemcheck"], BY_HAND)
+            output_of([*command, "--set", f"train.precision={precision}"], SECONDS["stepmemcheck"])
         return "nothing found"
 
     def kernel_times(self):
@@ -162,7 +162,7 @@ class Gpu:
     def steps(self):
         jax, words = self.jax_times()
         print(f"Milliseconds of a training step. {words}")
-        print(f"{'network':9}{'variant':10}{'precision':11}{'seeds':>6}{'Headway':>10}{'by hand':>10}{'by shape':>10}{'eager':>10}{'JAX':>10}"
+        print(f"{'network':9}{'variant':10}{'precision':11}{'seeds':>6}{'Headway':>10}{'general':>10}{'LibTorch':>10}{'eager':>10}{'JAX':>10}"
               f"{'eager/Headway':>15}{'JAX/Headway':>13}")
         slower = []
         for name, model, precisions in (("sraven", SRAVEN, ("fp32", "tf32", "bf16")), ("text", TEXT, ("fp32", "bf16"))):
@@ -173,10 +173,10 @@ class Gpu:
                         ours = self.step_ms(model, settings, seeds)
                         eager = self.step_ms(model, [*settings, "train.eager=true"]) if seeds == 1 else None
                         alone = precision != "tf32" and seeds == 1
-                        hand = self.step_ms(model, settings, 1, BY_HAND) if alone else None
-                        shape = self.step_ms(model, settings, 1, {**BY_HAND, **BY_SHAPE}) if alone and model is SRAVEN else None
+                        general = self.step_ms(model, settings, 1, GENERAL) if alone else None
+                        torch = self.step_ms(model, settings, 1, {**BY_LIBTORCH, **GENERAL}) if alone else None
                         theirs = jax.get((name, variant, precision if seeds == 1 else f"{precision}x{seeds}"))
-                        print(f"{name:9}{variant:10}{precision:11}{seeds:6}{ours:10.3f}{number(hand, 10)}{number(shape, 10)}"
+                        print(f"{name:9}{variant:10}{precision:11}{seeds:6}{ours:10.3f}{number(general, 10)}{number(torch, 10)}"
                               f"{number(eager, 10)}{number(theirs, 10)}{ratio(eager, ours, 15)}{ratio(theirs, ours, 13)}", flush=True)
                         if eager is not None and ours > 1.05 * eager:
                             slower.append(f"{name} {variant} {precision}")
@@ -195,10 +195,10 @@ class Gpu:
 
         expected, words, far = losses("cpu"), [], []
         for name, environment, precision in (
-                ("LibTorch's step", None, "fp32"), ("attention by shape", BY_SHAPE, "fp32"), ("the step by hand", BY_HAND, "fp32"),
-                ("by hand with attention by shape", {**BY_HAND, **BY_SHAPE}, "fp32"),
-                ("LibTorch's step in bf16", None, "bf16"), ("by hand in bf16", BY_HAND, "bf16"),
-                ("by hand in bf16 with attention by shape", {**BY_HAND, **BY_SHAPE}, "bf16")):
+                ("as it is", None, "fp32"), ("general attention", GENERAL, "fp32"), ("LibTorch's step", BY_LIBTORCH, "fp32"),
+                ("LibTorch's step, general attention", {**BY_LIBTORCH, **GENERAL}, "fp32"),
+                ("as it is in bf16", None, "bf16"), ("general attention in bf16", GENERAL, "bf16"),
+                ("LibTorch's step, general attention, in bf16", {**BY_LIBTORCH, **GENERAL}, "bf16")):
             found = losses("cuda", environment, precision)
             distance = [abs(gpu / cpu - 1.0) for cpu, gpu in zip(expected, found)]
             words.append(f"{name}: loss {found[-1]:.4f}, on the processor {expected[-1]:.4f}, largest relative "
@@ -254,7 +254,7 @@ def main():
     print(f"gpu: {device}")
     gpu = Gpu(arguments.program, arguments.kernels, arguments.jax)
     parts = [("check", gpu.check), ("memcheck", gpu.memcheck), ("racecheck", gpu.racecheck),
-             ("handmemcheck", gpu.hand_memcheck), ("kernels", gpu.kernel_times), ("agreement", gpu.agreement), ("steps", gpu.steps)]
+             ("stepmemcheck", gpu.step_memcheck), ("kernels", gpu.kernel_times), ("agreement", gpu.agreement), ("steps", gpu.steps)]
     wanted = arguments.only.split(",") if arguments.only else [name for name, _ in parts]
     unknown = set(wanted) - {name for name, _ in parts}
     if unknown:

@@ -16,9 +16,9 @@ import json, os, sys
 words = sys.argv[1:]
 settings = dict(word.split("=", 1) for word in words if "=" in word)
 cuda = settings["train.device"] == "cuda"
-by_hand = os.environ.get("HEADWAY_GPU_STEP") == "fused"
+by_hand = os.environ.get("HEADWAY_GPU_STEP") != "torch" and not settings.get("train.eager")
 ms = float(os.environ["EAGER_MS" if settings.get("train.eager") else "MS"]) / (5 if by_hand else 1)
-by_shape = os.environ.get("HEADWAY_GPU_ATTENTION") == "by_shape"
+by_shape = os.environ.get("HEADWAY_GPU_ATTENTION") != "general" and not settings.get("train.eager")
 ms /= 2 if by_shape else 1
 every, steps = int(settings["train.log_every"]), int(settings["train.steps"])
 seeds = len(settings["sweep.seed"].split(",")) if "sweep.seed" in settings else 1
@@ -84,9 +84,9 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed")
         row = [line.split() for line in done.stdout.splitlines() if line.startswith("sraven") and " fp32 " in line][0]
-        self.assertEqual(row, ["sraven", "hyla", "fp32", "1", "0.500", "0.100", "0.050", "2.500", "5.00"])
+        self.assertEqual(row, ["sraven", "hyla", "fp32", "1", "0.050", "0.100", "0.500", "2.500", "50.00"])
         seeds = [line.split() for line in done.stdout.splitlines() if " 16 " in line][0]
-        self.assertEqual(seeds, ["sraven", "hyla", "tf32", "16", "0.500"])
+        self.assertEqual(seeds, ["sraven", "hyla", "tf32", "16", "0.050"])
 
     def test_wrong_kernels_are_noticed(self):
         done = self.run_gpu("--only", "check", WRONG="3")
@@ -100,15 +100,15 @@ class GpuTest(unittest.TestCase):
             self.assertEqual(done.stdout.splitlines()[-1], "gpu: NOT passed (agreement)")
 
     def test_steps_slower_than_libtorch_s_operations_are_noticed(self):
-        done = self.run_gpu("--only", "steps", MS="3.0")
+        done = self.run_gpu("--only", "steps", MS="30")
         self.assertEqual(done.returncode, 1)
         self.assertIn("slower than LibTorch's operations: sraven hyla fp32", done.stdout)
 
     def test_what_is_not_installed_is_left_out_by_name(self):
-        done = self.run_gpu("--only", "memcheck,handmemcheck,kernels")
+        done = self.run_gpu("--only", "memcheck,stepmemcheck,kernels")
         self.assertEqual(done.returncode, 0, done.stdout)
         if not os.path.exists("/usr/local/cuda/bin/compute-sanitizer"):
-            self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed; left out: memcheck, handmemcheck")
+            self.assertEqual(done.stdout.splitlines()[-1], "gpu: passed; left out: memcheck, stepmemcheck")
         self.assertEqual(self.run_gpu("--only", "kernel").returncode, 2)
 
 

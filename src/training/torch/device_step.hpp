@@ -12,7 +12,7 @@
 namespace headway::training::detail {
 
 /// Makes the device of a run's step: what EngineSetup has, or an NVIDIA GPU where the environment
-/// has HEADWAY_GPU_STEP = fused. Null: LibTorch's operations make the step.
+/// has no HEADWAY_GPU_STEP = torch. Null: LibTorch's operations make the step.
 MakeStepDevice step_device_of(const EngineSetup& setup);
 
 /// Whether the environment asks for the hand-written step, and this build has it.
