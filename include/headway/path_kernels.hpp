@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,11 +21,20 @@ struct Prediction {
   MatrixXd variance;  ///< of each output alone, noise T not included
 };
 
-/// What the 1/N correction of the predictor needs: sums over directions D_m of U_1.
-struct PredictionFluctuation {
+/// What the 1/N correction of the mean predictor needs (eq. 42): sums over directions D_m of U_1.
+/// P_test x C each.
+struct MeanFluctuation {
   MatrixXd mean_shift;     ///< 1/2 sum_m d^2 f / dD_m^2
   MatrixXd mean_variance;  ///< sum_m (df / dD_m)^2
 };
+
+/// The same with what the predictor's variance needs (eq. 42).
+struct PredictionFluctuation : MeanFluctuation {
+  MatrixXd variance_shift;  ///< 1/2 sum_m d^2 variance / dD_m^2, never positive
+};
+
+/// e^T W e of every column e, for some symmetric matrix W.
+using QuadraticForm = std::function<VectorXd(const MatrixXd&)>;
 
 class PathKernels;
 
@@ -92,9 +102,21 @@ class EnergyState {
   [[nodiscard]] virtual MatrixXd apply_projected_inverse(const MatrixXd& u) const = 0;
   /// Fluctuation of the mean predictor for directions D_m = columns of `directions` in svec
   /// coordinates of U_1.
-  [[nodiscard]] PredictionFluctuation predictor_fluctuation(const MatrixXd& u,
-                                                            const MatrixXd& directions,
-                                                            const MatrixXd& test_features) const;
+  [[nodiscard]] MeanFluctuation mean_fluctuation(const MatrixXd& u, const MatrixXd& directions,
+                                                 const MatrixXd& test_features) const;
+  /// W = sum_m (D_m kron I) Z (D_m kron I) for the same directions (eq. 42), on columns as those of
+  /// apply_projected_inverse(). Made once, for any number of columns; must not outlive the state.
+  /// For order p of U_1, M directions, D = N_0 p and R = P C rows of K, flops:
+  ///   in feature space 2 p^2 D^2 (for M < p 4 M p D^2), and 2 D^2 a column;
+  ///   in example space 2 R D min(p, M) a column, and R p^2 M if M is not below p;
+  ///   over ranks a product with Z for each direction and column.
+  [[nodiscard]] virtual QuadraticForm second_order_form(const MatrixXd& directions) const;
+  /// 1/2 sum_m d^2 variance / dD_m^2 = -e^T W e with e = phi - Z (phi U), phi the features of a
+  /// test example in one output (eq. 42): P_test x C, never positive. `form` is W of this state,
+  /// and `u` the U_1 that it is evaluated at. Cost beside the form's: a product with Z for each
+  /// example and output.
+  [[nodiscard]] MatrixXd variance_shift(const MatrixXd& u, const QuadraticForm& form,
+                                        const MatrixXd& test_features) const;
 
  protected:
   explicit EnergyState(std::shared_ptr<const PathKernels> kernels) : owner_(std::move(kernels)) {}

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "headway/numerics/symmetric.hpp"
+#include "variance_curvature.hpp"
 
 namespace headway::theory {
 
@@ -233,6 +234,10 @@ MatrixXd ExampleSpaceState::apply_projected_inverse(const MatrixXd& u) const {
     }
   }
   return result;
+}
+
+QuadraticForm ExampleSpaceState::second_order_form(const MatrixXd& directions) const {
+  return half_solved_form(half_solved(), directions, kernels_.order());
 }
 
 Prediction ExampleSpaceState::predict(const MatrixXd& test_features) const {

@@ -41,6 +41,7 @@ class ExampleSpaceState : public EnergyState {
                                                    Precision precision) const override;
   [[nodiscard]] Prediction predict(const MatrixXd& test_features) const override;
   [[nodiscard]] MatrixXd apply_projected_inverse(const MatrixXd& u) const override;
+  [[nodiscard]] QuadraticForm second_order_form(const MatrixXd& directions) const override;
 
   /// Keeps W = L^{-1} X, where evaluate() had to compute it anyway (one output).
   void set_half_solved_features(MatrixXd w) { half_solved_ = std::move(w); }

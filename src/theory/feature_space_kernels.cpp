@@ -11,6 +11,7 @@
 #include "kernel_forms.hpp"
 #include "path_kernel_forms.hpp"
 #include "second_order_blocks.hpp"
+#include "variance_curvature.hpp"
 
 namespace headway::theory {
 namespace {
@@ -68,6 +69,7 @@ class FeatureSpaceState final : public EnergyState {
     multiply(1.0, projected_inverse(), Transpose::kNo, u, Transpose::kNo, 0.0, result);
     return result;
   }
+  [[nodiscard]] QuadraticForm second_order_form(const MatrixXd& directions) const override;
 
  private:
   /// Z = X^T (K + T)^{-1} X in the original (not whitened) features, lifted to the outputs.
@@ -76,6 +78,9 @@ class FeatureSpaceState final : public EnergyState {
   void differentiate_at_singular();
   void differentiate_in_frame();
   [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
+  /// sum_m (D_m kron I) Z (D_m kron I) for sigma = sum_m D_m D_m^T in svec coordinates, block by
+  /// block.
+  [[nodiscard]] MatrixXd second_order_matrix(const MatrixXd& sigma) const;
   [[nodiscard]] MatrixXd compute_average_information() const override;
   const BlockSet& blocks() const;
 
@@ -265,15 +270,12 @@ MatrixXd FeatureSpaceState::compute_average_information() const {
   return 0.5 * (information + information.transpose());
 }
 
-MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
-                                                      Precision /*precision*/) const {
-  // 2 tr_{N_0}[Z Q Z] with Q = sum_m D_m Z D_m, block by block.
+MatrixXd FeatureSpaceState::second_order_matrix(const MatrixXd& sigma) const {
   const BlockSet& z = blocks();
   const Index p = z.order;
   const Index n0 = z.side;
   const MatrixXd pairs = unpack_pair_matrix(sigma, p);
   MatrixXd q(p * n0, p * n0);
-  MatrixXd column(n0 * n0, 1);
   for (Index a = 0; a < p; ++a) {
     for (Index d = 0; d < p; ++d) {
       VectorXd coefficients(p * p);
@@ -284,6 +286,31 @@ MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
       q.block(a * n0, d * n0, n0, n0) = Eigen::Map<const MatrixXd>(block.data(), n0, n0);
     }
   }
+  return q;
+}
+
+QuadraticForm FeatureSpaceState::second_order_form(const MatrixXd& directions) const {
+  MatrixXd w;
+  if (directions.cols() < kernels_.order()) {  // cheaper, and Sigma may be too large to hold
+    w = MatrixXd::Zero(projected_dual_.size(), projected_dual_.size());
+    for (const MatrixXd& d : matrices_of(directions, kernels_.order()))
+      w += block_congruence(projected_inverse(), d);
+  } else {
+    w = second_order_matrix(directions * directions.transpose());
+  }
+  return [w = std::move(w)](const MatrixXd& e) {
+    MatrixXd image(e.rows(), e.cols());
+    multiply(1.0, w, Transpose::kNo, e, Transpose::kNo, 0.0, image);
+    return VectorXd(e.cwiseProduct(image).colwise().sum().transpose());
+  };
+}
+
+MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
+                                                      Precision /*precision*/) const {
+  // 2 tr_{N_0}[Z Q Z] with Q = sum_m D_m Z D_m.
+  const Index p = kernels_.order();
+  const Index n0 = kernels_.feature_count();
+  const MatrixXd q = second_order_matrix(sigma);
   const MatrixXd qz = apply_projected_inverse(q).transpose();  // (Z Q)^T = Q Z for symmetric Q, Z
   const MatrixXd& full = projected_inverse();
   MatrixXd result(p, p);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ constexpr int kMostSolveProducts = 300;
 constexpr Index kLanczosFrom = 200;  // unknowns
 constexpr Index kLanczosSteps = 150;
 constexpr double kLanczosResidual = 1e-7;
+constexpr double kVarianceRounding = 1e-10;  // of the largest variance
 
 using numerics::SpdFactor;
 using numerics::symmetric_index;
@@ -91,6 +93,16 @@ bool check_positive(FiniteWidthCorrection& result) {
   return true;
 }
 
+/// The second line of eq. 41. NaN where it is negative by more than rounding.
+MatrixXd corrected_variance(const MatrixXd& at_mean, const PredictionFluctuation& fluctuation) {
+  MatrixXd variance = at_mean + fluctuation.mean_variance + fluctuation.variance_shift;
+  const double rounding = kVarianceRounding * at_mean.maxCoeff();
+  for (double& v : variance.reshaped()) {
+    if (v < 0.0) v = v < -rounding ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+  }
+  return variance;
+}
+
 /// The predictor at the corrected U, with its curvature and fluctuation along the columns of
 /// `root`, root root^T = Sigma of U_1 (eqs. 41 and 42).
 void predict(const Action& action, const SaddlePoint& saddle, const MatrixXd& root,
@@ -112,7 +124,7 @@ void predict(const Action& action, const SaddlePoint& saddle, const MatrixXd& ro
   }
   result.prediction = test->predict(*at_mean, result.mean.layers.front());
   result.prediction.mean += fluctuation.mean_shift;
-  result.prediction.variance += fluctuation.mean_variance;
+  result.prediction.variance = corrected_variance(result.prediction.variance, fluctuation);
 }
 
 /// The mean over a range of draws of 1/2 dD/dx + 1/4 S_jkl s_k s_l, in geodesic coordinates, where

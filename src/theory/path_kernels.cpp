@@ -171,9 +171,8 @@ const MatrixXd& EnergyState::average_information() const {
   return average_information_;
 }
 
-PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
-                                                         const MatrixXd& directions,
-                                                         const MatrixXd& test_features) const {
+MeanFluctuation EnergyState::mean_fluctuation(const MatrixXd& u, const MatrixXd& directions,
+                                              const MatrixXd& test_features) const {
   // eq. 42: f = X* (v U);  v' = -Z (v D),  v'' = -2 Z (v' D);
   // f' = X* (v D + v' U),  f'' = X* (2 v' D + v'' U).
   const MatrixXd& v = projected_dual_;
@@ -181,7 +180,7 @@ PredictionFluctuation EnergyState::predictor_fluctuation(const MatrixXd& u,
   const Index order = v.cols();
   const Index paths = test_features.cols() / n0;
   const Index outputs = order / paths;
-  PredictionFluctuation result;
+  MeanFluctuation result;
   result.mean_shift = MatrixXd::Zero(test_features.rows(), outputs);
   result.mean_variance = MatrixXd::Zero(test_features.rows(), outputs);
   MatrixXd shift = MatrixXd::Zero(n0, order);

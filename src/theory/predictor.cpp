@@ -19,6 +19,7 @@ PredictorStatistics predictor_statistics(const Prediction& prediction, const Mat
   if (labels.cols() != 1 || !with_variance) return s;
   double probability = 0.0;
   for (Index i = 0; i < n; ++i) {
+    if (std::isnan(prediction.variance(i, 0))) return s;
     const double margin = labels(i, 0) * mean(i, 0);
     const double sd = std::sqrt(prediction.variance(i, 0));
     // Phi(margin / sd), with the limits 0, 1/2, 1 when the variance is 0

@@ -74,6 +74,27 @@ DualFluctuation dual_fluctuation(const ExampleSpaceState& state, const MatrixXd&
   return result;
 }
 
+/// -sum_m |L^{-1} r_m|^2 of each test example of a tile, from the kernels of all pairs of paths: C
+/// of the training examples and C* with the test examples.
+VectorXd tile_shift(const numerics::SpdFactor& factor, const MatrixXd& training,
+                    const MatrixXd& cross, const VectorXd& coefficients, const MatrixXd& entries) {
+  const Index rows = factor.size();
+  const Index count = cross.rows() / rows;
+  const VectorXd flat = multiply_vector(cross, Transpose::kNo, coefficients);
+  const MatrixXd weights = factor.solve(Eigen::Map<const MatrixXd>(flat.data(), rows, count));
+  MatrixXd rest = cross;  // r of each pair, then L^{-1} r
+  for (Index k = 0; k < rest.cols(); ++k) {
+    multiply(-1.0, Eigen::Map<const MatrixXd>(training.col(k).data(), rows, rows), Transpose::kNo,
+             weights, Transpose::kNo, 1.0, Eigen::Map<MatrixXd>(rest.col(k).data(), rows, count));
+  }
+  factor.half_solve(Eigen::Map<MatrixXd>(rest.data(), rows, count * rest.cols()));
+  MatrixXd along(rest.rows(), entries.cols());
+  multiply(1.0, rest, Transpose::kNo, entries, Transpose::kNo, 0.0, along);
+  VectorXd shift(count);
+  for (Index j = 0; j < count; ++j) shift[j] = -along.middleRows(j * rows, rows).squaredNorm();
+  return shift;
+}
+
 }  // namespace
 
 RepeatedPredictor::RepeatedPredictor(std::shared_ptr<const PathKernels> kernels,
@@ -146,16 +167,83 @@ Prediction RepeatedPredictor::predict(const EnergyState& state, const MatrixXd& 
 PredictionFluctuation RepeatedPredictor::fluctuation(const EnergyState& state, const MatrixXd& u,
                                                      const MatrixXd& directions,
                                                      Observer& observer) const {
+  PredictionFluctuation result{mean_fluctuation(state, u, directions, observer), {}};
+  if (result.mean_shift.rows() == 0) return {};
+  result.variance_shift = variance_shift(state, u, directions, observer);
+  if (result.variance_shift.rows() == 0) return {};
+  return result;
+}
+
+MatrixXd RepeatedPredictor::training_kernels(Index directions) const {
+  const MatrixXd& x = kernels_->features();
+  const Index n0 = kernels_->feature_count();
+  const Index paths = kernels_->paths();
+  const double examples = static_cast<double>(x.rows());
+  const double rows = static_cast<double>(features_->rows());
+  const double columns = static_cast<double>(x.cols());
+  const double pairs = static_cast<double>(symmetric_size(paths));
+  const double along = 2.0 * pairs * static_cast<double>(directions);
+  const double kept =
+      examples * pairs * 2.0 * static_cast<double>(n0) + rows * (3.0 * examples * pairs + along);
+  const double direct = rows * (2.0 * columns * static_cast<double>(paths + 2) + along);
+  if (!keeps_kernels() || kept > direct || 8.0 * examples * examples * pairs > kMostBytes)
+    return {};
+  MatrixXd training(x.rows() * x.rows(), symmetric_size(paths));
+  MatrixXd half(x.rows(), x.rows());
+  for (Index a = 0; a < paths; ++a) {
+    for (Index b = 0; b <= a; ++b) {
+      multiply(a == b ? 0.5 : 1.0, x.middleCols(a * n0, n0), Transpose::kNo,
+               x.middleCols(b * n0, n0), Transpose::kYes, 0.0, half);
+      Eigen::Map<MatrixXd>(training.col(symmetric_index(a, b)).data(), x.rows(), x.rows()) =
+          half + half.transpose();
+    }
+  }
+  return training;
+}
+
+MatrixXd RepeatedPredictor::variance_shift(const EnergyState& state, const MatrixXd& u,
+                                           const MatrixXd& directions, Observer& observer) const {
+  MatrixXd shift(examples(), kernels_->outputs());
+  const auto told = [&](Index first) {
+    observer.progress("1/N correction of the variance", static_cast<double>(first),
+                      static_cast<double>(examples()));
+    return observer.interrupted();
+  };
   const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
-  PredictionFluctuation result;
+  const MatrixXd training =
+      by_example != nullptr ? training_kernels(directions.cols()) : MatrixXd();
+  if (training.size() == 0) {
+    const QuadraticForm form = state.second_order_form(directions);
+    for (Index first = 0; first < examples(); first += kTestTile) {
+      if (told(first)) return {};
+      const Index count = std::min(kTestTile, examples() - first);
+      shift.middleRows(first, count) =
+          state.variance_shift(u, form, features_->middleRows(first, count));
+    }
+    return shift;
+  }
+  const VectorXd c = coefficients(u);
+  const MatrixXd entries = entries_of(directions, kernels_->paths());
+  for (const Tile& tile : tiles_) {
+    if (told(tile.first)) return {};
+    shift.middleRows(tile.first, tile.count) =
+        tile_shift(by_example->factor(), training, tile.kernels, c, entries);
+  }
+  return shift;
+}
+
+MeanFluctuation RepeatedPredictor::mean_fluctuation(const EnergyState& state, const MatrixXd& u,
+                                                    const MatrixXd& directions,
+                                                    Observer& observer) const {
+  const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
+  MeanFluctuation result;
   if (!keeps_kernels() || by_example == nullptr) {
     for (Index m = 0; m < directions.cols(); m += kDirectionsAtOnce) {
       if (observer.interrupted()) return {};
       observer.progress("1/N correction of the predictor", static_cast<double>(m),
                         static_cast<double>(directions.cols()));
       const Index count = std::min(kDirectionsAtOnce, directions.cols() - m);
-      PredictionFluctuation part =
-          state.predictor_fluctuation(u, directions.middleCols(m, count), *features_);
+      MeanFluctuation part = state.mean_fluctuation(u, directions.middleCols(m, count), *features_);
       if (m == 0) {
         result = std::move(part);
         continue;

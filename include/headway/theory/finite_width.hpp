@@ -14,10 +14,11 @@ namespace headway::theory {
 /// Posterior means to first order beyond the saddle point, in 1/N (eqs. 40 and 41):
 ///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),
 ///   Sigma = 2 (d2S/dx2)^{-1},   D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,
-/// with error bars sqrt(Sigma_ii). The mean of the predictor includes its curvature,
-/// E[f] = f(E[U]) + 1/2 tr(f'' Sigma). Its variance includes the fluctuation of the mean,
-/// variance(E[U]) + f' Sigma f'. It leaves out 1/2 tr(variance'' Sigma), which has the same order
-/// and is never positive: the variance is no full expansion in 1/N, and too large.
+/// with error bars sqrt(Sigma_ii). The predictor, with derivatives at the saddle point (eq. 42):
+///   E[f] = f(E[U]) + 1/2 tr(f'' Sigma),
+///   Var[f] = variance(E[U]) + f' Sigma f' + 1/2 tr(variance'' Sigma).
+/// Errors of both are of order 1/N^2. The last term is never positive. Where it exceeds the others,
+/// the width is too small for a first correction, and the variance is NaN.
 struct FiniteWidthCorrection {
   bool defined = false;
   std::string reason;         ///< why not

@@ -13,6 +13,8 @@ namespace headway::theory {
 /// prior_ab(x) = X_a(x) . X_b(x), eqs. 16 and 17 are
 ///   K*(U) = sum_{a >= b} U_ab (C*_ab + C*_ba),   f = K*^T alpha,
 ///   variance = sum_ab U_ab prior_ab - |L^{-1} K*|^2,   L L^T = K + T.
+/// The curvature of the variance along D_m is eq. 42 in the space of examples,
+///   1/2 variance'' = -|L^{-1} r_m|^2,   r_m = K*(D_m) - K(D_m) (K + T)^{-1} K*(U).
 /// Immutable; may be shared by threads.
 class RepeatedPredictor {
  public:
@@ -30,7 +32,10 @@ class RepeatedPredictor {
   /// Mean and variance at the U = U_1 that `state` of the same kernels is evaluated at. Cost where
   /// kernels are kept: P rows (p (p + 1) + P) flops.
   [[nodiscard]] Prediction predict(const EnergyState& state, const MatrixXd& u) const;
-  /// EnergyState::predictor_fluctuation along the columns of `directions`; empty when interrupted.
+  /// EnergyState::mean_fluctuation and variance_shift along the columns of `directions` in svec
+  /// coordinates; empty when interrupted. Most of the cost is that of the variance. From kept
+  /// kernels, for M directions and pairs = p (p + 1) / 2: P rows pairs (3 P + 2 M) + 2 P^2 N_0
+  /// pairs flops. Else see EnergyState::second_order_form.
   [[nodiscard]] PredictionFluctuation fluctuation(const EnergyState& state, const MatrixXd& u,
                                                   const MatrixXd& directions,
                                                   Observer& observer) const;
@@ -41,6 +46,15 @@ class RepeatedPredictor {
     MatrixXd kernels;  // column k: C*_ab + C*_ba (C*_aa) as P x count
   };
   void keep_kernels();
+  [[nodiscard]] MeanFluctuation mean_fluctuation(const EnergyState& state, const MatrixXd& u,
+                                                 const MatrixXd& directions,
+                                                 Observer& observer) const;
+
+  /// C_ab + C_ba (C_aa) of the training examples as columns, where kept kernels make the curvature
+  /// of the variance cheaper than features would; else empty.
+  [[nodiscard]] MatrixXd training_kernels(Index directions) const;
+  [[nodiscard]] MatrixXd variance_shift(const EnergyState& state, const MatrixXd& u,
+                                        const MatrixXd& directions, Observer& observer) const;
 
   std::shared_ptr<const PathKernels> kernels_;
   std::shared_ptr<const MatrixXd> features_;

@@ -205,6 +205,10 @@ TEST_CASE("kernels over ranks have the numbers of those of one process") {
         REQUIRE(relative_error(state->hessian(), expected->hessian()) < 1e-10);
         REQUIRE(relative_error(state->contract_third_derivative(sigma),
                                expected->contract_third_derivative(sigma)) < 1e-9);
+        const auto shift = [&](const theory::EnergyState& at) {
+          return at.variance_shift(u, at.second_order_form(root), tests);
+        };
+        REQUIRE(relative_error(shift(*state), shift(*expected)) < 1e-10);
         REQUIRE(kernels->evaluate(-u, kT) == nullptr);
       });
     }

@@ -1,5 +1,7 @@
 #include "headway/path_kernels.hpp"
 
+#include <cmath>
+
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -187,13 +189,48 @@ TEST_CASE("the predictor's fluctuation is its second-order change along the dire
       const auto f = [&](double t) {
         return MatrixXd(kernels->evaluate(u + t * d, kT)->predict(test_features).mean);
       };
-      const theory::PredictionFluctuation fluctuation =
-          kernels->evaluate(u, kT)->predictor_fluctuation(u, direction, test_features);
+      const theory::MeanFluctuation fluctuation =
+          kernels->evaluate(u, kT)->mean_fluctuation(u, direction, test_features);
       const double h = 1e-3;
       const MatrixXd first = (f(h) - f(-h)) / (2 * h);
       const MatrixXd second = (f(h) - 2 * f(0) + f(-h)) / (h * h);
       REQUIRE(relative_error(fluctuation.mean_shift, 0.5 * second) < 1e-3);
       REQUIRE(relative_error(fluctuation.mean_variance, first.cwiseAbs2()) < 1e-3);
+    }
+  }
+}
+
+TEST_CASE("the predictor's variance is curved along directions as its finite differences say") {
+  for (const Setting& s : settings()) {
+    const MatrixXd u = random_u(s.c);
+    Rng rng(14, StreamPurpose::kTests);
+    const MatrixXd test_features =
+        test::random_matrix(5, s.c.features.cols(), rng) / std::sqrt(double(s.c.features.cols()));
+    for (const Index count : {Index{1}, u.rows() + 1}) {  // either way to sum over directions
+      MatrixXd directions(numerics::symmetric_size(u.rows()), count);
+      for (Index m = 0; m < count; ++m)
+        directions.col(m) = numerics::symmetric_to_vector(test::random_symmetric(u.rows(), rng));
+      for (KernelForm form : s.forms) {
+        CAPTURE(u.rows(), count, word_of(form));
+        const auto kernels = kernels_of(s.c, form);
+        const auto state = kernels->evaluate(u, kT);
+        const MatrixXd shift =
+            state->variance_shift(u, state->second_order_form(directions), test_features);
+        MatrixXd expected = MatrixXd::Zero(shift.rows(), shift.cols());
+        for (Index m = 0; m < count; ++m) {
+          const MatrixXd d = numerics::vector_to_symmetric(directions.col(m), u.rows());
+          const auto v = [&](double t) {
+            return MatrixXd(kernels->evaluate(u + t * d, kT)->predict(test_features).variance);
+          };
+          // Fourth order, so that the step is large enough for rounding not to show.
+          const double h = 2e-3;
+          const MatrixXd near = v(h) + v(-h);
+          const MatrixXd far = v(2 * h) + v(-2 * h);
+          expected += 0.5 * (16 * near - far - 30 * v(0)) / (12 * h * h);
+        }
+        REQUIRE(shift.maxCoeff() < 0.0);
+        REQUIRE(relative_error(shift, expected) < 1e-4);
+      }
     }
   }
 }

@@ -25,6 +25,11 @@ TEST_CASE("statistics of a predictor with labels +-1 agree with numbers by hand"
                Catch::Matchers::WithinAbs((phi1 + (1 - phi1) + 0.5 + 1.0) / 4, 1e-12));
   REQUIRE_THAT(s.mean_squared_error, Catch::Matchers::WithinAbs((0.25 + 9 + 1 + 0) / 4, 1e-15));
   REQUIRE_THAT(s.predictor_variance, Catch::Matchers::WithinAbs(5.25 / 4, 1e-15));
+  variance(1) = std::nan("");
+  const theory::PredictorStatistics undefined = predictor_statistics({mean, variance}, labels);
+  REQUIRE(std::isnan(undefined.predictor_variance));
+  REQUIRE(std::isnan(undefined.right_sign_probability));
+  REQUIRE(undefined.accuracy == s.accuracy);
 }
 
 TEST_CASE("one-hot labels are classes, and other labels have no accuracy") {

@@ -50,9 +50,11 @@ TEST_CASE("kept kernels of test examples predict what their features do") {
     CHECK(relative_error(a.mean, b.mean) < 1e-12);
     CHECK(relative_error(a.variance, b.variance) < 1e-11);
     const theory::PredictionFluctuation f = kept.fluctuation(*state, u, directions, observer);
-    const theory::PredictionFluctuation g = state->predictor_fluctuation(u, directions, *features);
+    const theory::MeanFluctuation g = state->mean_fluctuation(u, directions, *features);
     CHECK(relative_error(f.mean_shift, g.mean_shift) < 1e-10);
     CHECK(relative_error(f.mean_variance, g.mean_variance) < 1e-10);
+    const theory::QuadraticForm w = state->second_order_form(directions);
+    CHECK(relative_error(f.variance_shift, state->variance_shift(u, w, *features)) < 1e-10);
     StopAtOnce stop;
     CHECK(direct.fluctuation(*state, u, directions, stop).mean_shift.rows() == 0);
   }
