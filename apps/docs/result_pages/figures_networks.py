@@ -82,8 +82,10 @@ def ablation():
         colour = COLOURS["softmax"] if "softmax" in label else COLOURS["hyla" if "hyla" in label else "linear"]
         end, best = fuzzy_logic.held_out(runs[label]), fuzzy_logic.best(runs[label])[0]
         axes.plot([end, best], [at, at], color=colour, linewidth=1)
-        axes.plot(best, at, "o", markerfacecolor="white", color=colour, label="at its best step" if at == 0 else None)
-        axes.plot(end, at, "o", color=colour, label="at the end, one seed" if at == 0 else None)
+        axes.plot(best, at, "o", markerfacecolor="white", color=colour, label="seed 1 at its best step" if at == 0 else None)
+        axes.plot(end, at, "o", color=colour, label="seed 1 at the end" if at == 0 else None)
+        others = [fuzzy_logic.held_out(run) for run in fuzzy_logic.ablation_seeds()[label] if run["seed"] != 1]
+        axes.plot(others, [at] * len(others), "|", color=colour, label="seeds 2 and 3 at the end" if label == "hyla" else None)
         value, error = published(fuzzy_logic.PAPER).get(label, (None, None))
         if value is not None:
             axes.errorbar(value, at - 0.28, xerr=error, **PAPER | {"label": "published" if at == 0 else None, "markersize": 3})

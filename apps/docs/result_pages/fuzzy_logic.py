@@ -2,7 +2,9 @@
 
 import statistics
 
-from recorded import average, final, grouped, pair, published, runs_of, shown
+import numpy as np
+
+from recorded import average, final, grouped, mean_and_error, pair, published, runs_of, shown
 
 VARIANTS = ("softmax", "linear", "hyla")
 PAPER = "S25, table A1, fuzzy logic"
@@ -110,39 +112,50 @@ def seeds_apart_at_32():
     return [shown(max(max(found) - min(found) for found in scores), 0)]
 
 
+def ablation_seeds():
+    """{variant: its runs, one a seed}; three of them are of the reference study."""
+    runs = [run for name in ("fuzzy-logic-reference", "attention-ablation") for run in runs_of(name)]
+    return grouped(runs, lambda run: run["label"].replace(", feed_forward = mixture", ", mixture of experts"))
+
+
 def ablation():
-    """{variant: its run of seed 1}; three of them are of the reference study."""
-    return {run["label"].replace(", feed_forward = mixture", ", mixture of experts"): run
-            for name in ("fuzzy-logic-reference", "attention-ablation") for run in runs_of(name) if run["seed"] == 1}
+    """{variant: its run of seed 1}"""
+    return {label: run for label, runs in ablation_seeds().items() for run in runs if run["seed"] == 1}
+
+
+def at_the_end(label):
+    """R^2 x 100 on held-out pairs at the end, the mean over the seeds of a variant."""
+    return float(np.mean([held_out(run) for run in ablation_seeds()[label]]))
 
 
 def ablation_table():
     runs = ablation()
     order = ["softmax", "softmax, mixture of experts", "softmax_hyla", *NOT_MIXED, *MIXED]
-    rows = [["attention", "values mixed", "published", "at the end", "at its best step", "unknown terms", "train loss",
-             "parameters"]]
+    rows = [["attention", "values mixed", "published", "at the end", "seeds", "seed 1 at the end", "at its best step",
+             "unknown terms", "train loss", "parameters"]]
     for label in order:
-        run = runs[label]
+        run, seeds = runs[label], ablation_seeds()[label]
         value, step = best(run)
         rows.append([label, "yes" if "hyla" in label else "no", pair(published(PAPER).get(label)),
-                     shown(held_out(run)), f"{value:.1f} at {step:,.0f}", shown(final(run, "unknown_terms", "r2", 100)),
+                     average(map(held_out, seeds)), len(seeds), shown(held_out(run)), f"{value:.1f} at {step:,.0f}", shown(final(run, "unknown_terms", "r2", 100)),
                      shown(run["train_loss"], 5), f"{run['parameters']:,}"])
     return rows
 
 
 def ablation_claim():
-    runs = ablation()
-    return [average(held_out(runs[label]) for label in group) for group in (MIXED, NOT_MIXED)]
+    return [average(at_the_end(label) for label in group) for group in (MIXED, NOT_MIXED)]
 
 
 def seed_spread():
     """The largest distance between two seeds of one variant at these settings."""
-    return [shown(max(max(map(held_out, runs)) - min(map(held_out, runs)) for runs in reference().values()), 0)]
+    return [shown(max(max(map(held_out, runs)) - min(map(held_out, runs)) for runs in ablation_seeds().values()), 0)]
 
 
 def rms_head_gain():
-    runs = ablation()
-    return [shown(held_out(runs["linear_rms_head"]) - held_out(runs["linear"]), 0)]
+    """Of RMSHead to linear attention: the difference of the means, with its standard error."""
+    scores = [[held_out(run) for run in ablation_seeds()[name]] for name in ("linear_rms_head", "linear")]
+    (gain, error), (less, other) = map(mean_and_error, scores)
+    return [pair((gain - less, float(np.hypot(error, other))))]
 
 
 def early_losses():
@@ -195,7 +208,7 @@ SENTENCES = [
     ("results/fuzzy-logic-scaling.md", "seeds of one variant lie up to {} points apart", seeds_apart_at_32),
     ("results/attention-ablation.md", "Variants that mix values over heads reach {} on held-out pairs, those that do not {}.**",
      ablation_claim),
-    ("results/attention-ablation.md", "Three seeds of one variant are up to {} points apart", seed_spread),
+    ("results/attention-ablation.md", "Seeds of one variant are up to {} points apart", seed_spread),
     ("results/attention-ablation.md", "RMSHead adds {} points to linear attention", rms_head_gain),
     ("results/attention-ablation.md", "They lose {}, {} and {} points after their best step.", early_losses),
     ("results/attention-ablation.md", "have {} times the parameters and change the score by at most {} points", of_mixtures),
