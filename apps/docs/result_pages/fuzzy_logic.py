@@ -211,7 +211,7 @@ SENTENCES = [
     ("results/attention-ablation.md", "Seeds of one variant are up to {} points apart", seed_spread),
     ("results/attention-ablation.md", "RMSHead adds {} points to linear attention", rms_head_gain),
     ("results/attention-ablation.md", "They lose {}, {} and {} points after their best step.", early_losses),
-    ("results/attention-ablation.md", "have {} times the parameters and change the score by at most {} points", of_mixtures),
+    ("results/attention-ablation.md", "have {} times the parameters and change the score of seed 1 by at most {} points", of_mixtures),
     ("results/fuzzy-logic-small.md", "not shown at this size: {} points with a decoder alone, {} with an encoder.** "
      "Its lead over linear attention is shown: {} and {} points.", small_leads),
 ]
