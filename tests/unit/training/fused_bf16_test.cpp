@@ -220,7 +220,7 @@ TEST_CASE("A hand-written step in bf16 has rounded gradients: each kernel of the
   }
   device = {};
   device.kernels_by_shape = true;
-  for (const char* name : {"softmax", "hyla", "softmax_hyla"}) {
+  for (const char* name : {"softmax", "hyla", "linear_rms_head"}) {
     INFO(name);
     CHECK(kernel_of(smooth_model_of(name), task, device).kernel == GpuAttentionKernel::kNarrow);
     check_rounded(smooth_model_of(name), task, device);

@@ -162,11 +162,11 @@ TEST_CASE("A run has the same bits in any stack: encoder and decoder") {
   check_stacks(model, PatternTask(6, 3));
 }
 
-TEST_CASE("A run has the same bits in any stack: attention kernels made for small layers") {
+TEST_CASE("A run has the same bits in any stack: attention kernels made for narrow layers") {
   GpuDevice device;
   device.kernels_by_shape = true;
   const PatternTask task(5, 2, true);
-  for (const char* attention : {"softmax", "hyla", "softmax_hyla"}) {
+  for (const char* attention : {"softmax", "hyla", "linear_rms_head"}) {
     INFO(attention);
     const auto part = detail::plan_step_attention(engine_setup(model_of(attention), task, false),
                                                   {kEngineExamples, true, true, 3},

@@ -160,7 +160,7 @@ TEST_CASE("A hand-written step with attention kernels made for its shape has the
           "[torch]") {
   GpuDevice by_shape;
   by_shape.kernels_by_shape = true;
-  for (const char* name : {"softmax", "hyla", "softmax_hyla"}) {
+  for (const char* name : {"softmax", "hyla", "linear_rms_head"}) {
     INFO(name);
     const TransformerOptions model = model_of(name);
     const PatternTask task(5, 2, true);
