@@ -105,7 +105,7 @@ std::string plan_train(const Options& options, const TrainJob& job) {
 CommandOption jobs_option() {
   CommandOption jobs{"--jobs", "N",
                      "runs at once, each with its share of the cores or --threads; by default as "
-                     "many as the cores allow, on a GPU one; never changes a result",
+                     "many as the cores allow, on a GPU 16; never changes a result",
                      &Options::jobs};
   jobs.least = 1;
   return jobs;

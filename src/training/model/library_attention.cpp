@@ -5,8 +5,8 @@
 namespace headway::training::detail {
 namespace {
 
-// Shorter layers are left to the kernels for small layers, or are bound by launches. A guess: where
-// LibTorch's attention begins to be faster was not measured.
+// Shorter layers are left to the kernels for narrow layers, or are bound by launches. A guess:
+// where LibTorch's attention begins to be faster was not measured.
 constexpr Index kFewestTokens = 128;
 // LibTorch's kernels read eight numbers of bf16 at once. Its fast ones take rows of at most 128.
 constexpr Index kAligned = 8;

@@ -67,7 +67,8 @@ constexpr int most_threads_of() {
   return kThreads;
 }
 
-/// So many blocks of this kernel have room on a multiprocessor: registers are dealt out for that.
+/// A multiprocessor has room for so many blocks of this kernel. It limits the registers of a
+/// thread.
 template <typename Kernel>
 constexpr int fewest_blocks_of() {
   constexpr int kTwo = 2;

@@ -16,8 +16,8 @@ inline void check(cudaError_t error, ErrorKind kind, const char* what) {
   }
 }
 
-// Two blocks a multiprocessor: at most 128 registers a thread, or 255 of a kernel whose blocks have
-// at most 128 threads.
+// Unless the kernel says otherwise, two blocks a multiprocessor: at most 128 registers a thread, or
+// 255 of a kernel whose blocks have at most 128 threads.
 template <typename Kernel>
 __global__ void __launch_bounds__(most_threads_of<Kernel>(), fewest_blocks_of<Kernel>())
     block_of(const __grid_constant__ Kernel kernel) {
