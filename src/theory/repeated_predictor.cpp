@@ -20,6 +20,10 @@ constexpr Index kTestTile = 64;          // examples
 constexpr double kWaitingFlop = 10.0;    // a flop that waits for memory is this much slower
 constexpr Index kDirectionsAtOnce = 64;  // between two looks at the observer
 
+bool is_by_example(const PathKernels& kernels) {
+  return kernels.form() == KernelForm::kStored || kernels.form() == KernelForm::kStreamed;
+}
+
 /// (U_ab + U_ba) / 2 of every pair a >= b.
 VectorXd coefficients(const MatrixXd& u) {
   VectorXd c(symmetric_size(u.rows()));
@@ -100,9 +104,7 @@ VectorXd tile_shift(const numerics::SpdFactor& factor, const MatrixXd& training,
 RepeatedPredictor::RepeatedPredictor(std::shared_ptr<const PathKernels> kernels,
                                      std::shared_ptr<const MatrixXd> features, double predictions)
     : kernels_(std::move(kernels)), features_(std::move(features)) {
-  const bool by_example =
-      kernels_->form() == KernelForm::kStored || kernels_->form() == KernelForm::kStreamed;
-  if (!by_example || kernels_->outputs() != 1 || features_->rows() == 0) return;
+  if (!is_by_example(*kernels_) || kernels_->outputs() != 1 || features_->rows() == 0) return;
   const double p = static_cast<double>(kernels_->paths());
   const double pairs = static_cast<double>(symmetric_size(kernels_->paths()));
   const double entries =
@@ -174,20 +176,50 @@ PredictionFluctuation RepeatedPredictor::fluctuation(const EnergyState& state, c
   return result;
 }
 
+double RepeatedPredictor::direct_flops(Index directions) const {
+  const double m = static_cast<double>(directions);
+  const double order = static_cast<double>(kernels_->order());
+  const double d = order * static_cast<double>(kernels_->feature_count());
+  const double columns =
+      static_cast<double>(features_->rows()) * static_cast<double>(kernels_->outputs());
+  if (is_by_example(*kernels_)) {
+    const double r =
+        static_cast<double>(kernels_->examples()) * static_cast<double>(kernels_->outputs());
+    const double along = m < order ? 0.0 : r * order * order * m;
+    return columns * (2.0 * r * d * (std::min(order, m) + 2.0) + along);
+  }
+  const double product = 2.0 * d * d;  // with Z or W
+  if (kernels_->form() == KernelForm::kDistributed) return columns * (m + 1.0) * product;
+  const double w = m < order ? 2.0 * m * order * product : order * order * product;
+  return w + columns * 2.0 * product;
+}
+
+double RepeatedPredictor::kept_flops(Index directions) const {
+  const double examples = static_cast<double>(kernels_->examples());
+  const double pairs = static_cast<double>(symmetric_size(kernels_->paths()));
+  const double n0 = static_cast<double>(kernels_->feature_count());
+  const double rows = static_cast<double>(features_->rows());
+  const double along = 2.0 * static_cast<double>(directions);
+  return examples * pairs * (2.0 * examples * n0 + rows * (3.0 * examples + along));
+}
+
+bool RepeatedPredictor::curvature_from_kernels(Index directions) const {
+  const double examples = static_cast<double>(kernels_->examples());
+  const double pairs = static_cast<double>(symmetric_size(kernels_->paths()));
+  return keeps_kernels() && kept_flops(directions) <= direct_flops(directions) &&
+         8.0 * examples * examples * pairs <= kMostBytes;
+}
+
+double RepeatedPredictor::fluctuation_flops(Index directions) const {
+  if (examples() == 0) return 0.0;
+  return curvature_from_kernels(directions) ? kept_flops(directions) : direct_flops(directions);
+}
+
 MatrixXd RepeatedPredictor::training_kernels(Index directions) const {
+  if (!curvature_from_kernels(directions)) return {};
   const MatrixXd& x = kernels_->features();
   const Index n0 = kernels_->feature_count();
   const Index paths = kernels_->paths();
-  const double examples = static_cast<double>(x.rows());
-  const double rows = static_cast<double>(features_->rows());
-  const double columns = static_cast<double>(x.cols());
-  const double pairs = static_cast<double>(symmetric_size(paths));
-  const double along = 2.0 * pairs * static_cast<double>(directions);
-  const double kept =
-      examples * pairs * 2.0 * static_cast<double>(n0) + rows * (3.0 * examples * pairs + along);
-  const double direct = rows * (2.0 * columns * static_cast<double>(paths + 2) + along);
-  if (!keeps_kernels() || kept > direct || 8.0 * examples * examples * pairs > kMostBytes)
-    return {};
   MatrixXd training(x.rows() * x.rows(), symmetric_size(paths));
   MatrixXd half(x.rows(), x.rows());
   for (Index a = 0; a < paths; ++a) {

@@ -33,12 +33,14 @@ class RepeatedPredictor {
   /// kernels are kept: P rows (p (p + 1) + P) flops.
   [[nodiscard]] Prediction predict(const EnergyState& state, const MatrixXd& u) const;
   /// EnergyState::mean_fluctuation and variance_shift along the columns of `directions` in svec
-  /// coordinates; empty when interrupted. Most of the cost is that of the variance. From kept
-  /// kernels, for M directions and pairs = p (p + 1) / 2: P rows pairs (3 P + 2 M) + 2 P^2 N_0
-  /// pairs flops. Else see EnergyState::second_order_form.
+  /// coordinates; empty when interrupted. Cost: fluctuation_flops().
   [[nodiscard]] PredictionFluctuation fluctuation(const EnergyState& state, const MatrixXd& u,
                                                   const MatrixXd& directions,
                                                   Observer& observer) const;
+  /// Flops of fluctuation(), about, for so many directions. Most are those of the variance. From
+  /// kept kernels, for M directions and pairs = p (p + 1) / 2: P rows pairs (3 P + 2 M) + 2 P^2 N_0
+  /// pairs. Else see EnergyState::second_order_form.
+  [[nodiscard]] double fluctuation_flops(Index directions) const;
 
  private:
   struct Tile {  // of examples, few enough that their kernels stay in the cache
@@ -50,8 +52,12 @@ class RepeatedPredictor {
                                                  const MatrixXd& directions,
                                                  Observer& observer) const;
 
-  /// C_ab + C_ba (C_aa) of the training examples as columns, where kept kernels make the curvature
-  /// of the variance cheaper than features would; else empty.
+  /// Flops of the curvature of the variance from features, and from kept kernels.
+  [[nodiscard]] double direct_flops(Index directions) const;
+  [[nodiscard]] double kept_flops(Index directions) const;
+  [[nodiscard]] bool curvature_from_kernels(Index directions) const;
+  /// C_ab + C_ba (C_aa) of the training examples as columns, where that is the cheaper way; else
+  /// empty.
   [[nodiscard]] MatrixXd training_kernels(Index directions) const;
   [[nodiscard]] MatrixXd variance_shift(const EnergyState& state, const MatrixXd& u,
                                         const MatrixXd& directions, Observer& observer) const;

@@ -18,6 +18,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/symmetric.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/shard.hpp"
 #include "headway/theory/distributed.hpp"
@@ -59,6 +60,11 @@ MatrixXd mean_on_train(const TheoryProblem& problem, const theory::EnergyState& 
   const MatrixXd& features = problem.kernels->features();
   if (features.size() == 0) return theory::mean_on_shared_examples(energy);
   return theory::mean_from_dual(features, energy.projected_dual(), u);
+}
+
+/// How many independent entries U_1 has.
+Index first_layer_entries(const theory::OrderParameters& u) {
+  return numerics::symmetric_size(u.layers.front().rows());
 }
 
 class PointSolver {
@@ -159,7 +165,9 @@ class PointSolver {
     const bool lost = rounding > kLostDigits * std::abs(point.smallest_hessian_eigenvalue);
     point.smallest_hessian_eigenvalue_error = lost ? rounding : 0.0;
     note_evidence(theory::saddle_evidence(action, saddle, hessian), point);
-    if (correction_wanted(theory::finite_width_flops(action), point)) {
+    const double flops = theory::finite_width_flops(action) +
+                         predictor_.fluctuation_flops(first_layer_entries(saddle.order_parameters));
+    if (correction_wanted(flops, point)) {
       note_correction(
           theory::finite_width_correction(action, saddle, hessian, &predictor_, observer), point);
     }
@@ -185,7 +193,8 @@ class PointSolver {
     point.smallest_hessian_eigenvalue = smallest.value;
     point.smallest_hessian_eigenvalue_error = smallest.error;
     const double probing = kProbes * kProbeProducts * product;
-    const bool correct = correction_wanted(2.0 * probing, point);
+    const bool correct =
+        correction_wanted(2.0 * probing + predictor_.fluctuation_flops(kProbes), point);
     if (!correct && !wanted(study_.solve.hessian, probing, kHessianFlopLimit)) return;
     const theory::HessianProbes probes =
         theory::probe_hessian(curvature, kProbes, study_.seed, observer);
