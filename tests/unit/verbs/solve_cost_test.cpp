@@ -23,8 +23,8 @@ tasks::Dataset many_paths(Index test_examples) {
   data.features = kN0;
   data.train.path_features = random_matrix(kExamples, kPaths * kN0, rng);
   data.train.labels = random_matrix(kExamples, 1, rng).cwiseSign();
-  data.test.path_features = random_matrix(test_examples, kPaths * kN0, rng);
-  data.test.labels = random_matrix(test_examples, 1, rng).cwiseSign();
+  data.test.emplace().path_features = random_matrix(test_examples, kPaths * kN0, rng);
+  data.test->labels = random_matrix(test_examples, 1, rng).cwiseSign();
   data.content_hash = "none";
   return data;
 }
