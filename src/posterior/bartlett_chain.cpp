@@ -16,6 +16,12 @@ namespace {
 /// Degrees of freedom of diagonal entry i (from 0): N - i.
 double degrees(Index width, Index i) { return static_cast<double>(width - i); }
 
+/// log Gamma(x) of x > 0. std::lgamma would write the sign where all threads write it.
+double log_gamma(double x) {
+  int sign = 1;
+  return lgamma_r(x, &sign);
+}
+
 /// log density of x where sqrt(k) exp(x / sqrt(2k)) ~ chi_k.
 double log_chi_density(double k, double x, double& derivative) {
   // chi_k (eqs. 37 and 38): log f(b) = (k-1) log b - b^2/2 - (k/2-1) log 2 - lgamma(k/2), and
@@ -24,7 +30,7 @@ double log_chi_density(double k, double x, double& derivative) {
   const double square = k * std::exp(2.0 * scaled);  // b^2
   derivative = (k - square) / std::sqrt(2.0 * k);
   return k * (0.5 * std::log(k) + scaled) - 0.5 * square - 0.5 * std::log(2.0 * k) -
-         (0.5 * k - 1.0) * std::numbers::ln2 - std::lgamma(0.5 * k);
+         (0.5 * k - 1.0) * std::numbers::ln2 - log_gamma(0.5 * k);
 }
 
 }  // namespace
