@@ -31,7 +31,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo notebook test bench reproduce kills soak docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
+.PHONY: help build demo notebook test bench reproduce kills soak flips docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -48,7 +48,8 @@ help:
 	@echo 'make kills      kill each verb at random times, KILLS=$(KILLS) processes each, and look for anything lost'
 	@echo 'make soak       run all verbs in one process for MINUTES=$(MINUTES), and look for growing memory, open files and threads'
 	@echo 'make races      the unit tests under the thread sanitizer'
-	@echo 'make fuzz       give changed bytes to the readers of files for MINUTES=$(MINUTES), under the sanitizers (clang)'
+	@echo 'make fuzz       give changed bytes to the readers of files for MINUTES=$(MINUTES), under the sanitizers (clang), then make flips'
+	@echo 'make flips      change every byte of small files, one at a time: each is refused, or the numbers are the same (an hour)'
 	@echo 'make mutations  put MUTATIONS=$(MUTATIONS) small mistakes into the library, and see which the tests notice: hours'
 	@echo 'make lint       cppcheck, then make tidy'
 	@echo 'make tidy       clang-tidy with warnings as errors (slow)'
@@ -131,6 +132,10 @@ bench: dependencies
 reproduce: build
 	@$(PYTHON) apps/setup/reproduce.py --program $(HEADWAY) $(if $(ONLY),--only '$(ONLY)')
 
+flips: build
+	@HEADWAY_PROGRAM=$(abspath $(HEADWAY)) HEADWAY_STUDIES=$(abspath data/studies) PYTHONPATH=apps/python HEADWAY_FLIPS=all \
+	  $(PYTHON) -B tests/cli/changed_bytes_test.py ChangedBytes
+
 kills: build
 	@HEADWAY_PROGRAM=$(abspath $(HEADWAY)) HEADWAY_STUDIES=$(abspath data/studies) HEADWAY_KILLS=$(KILLS) \
 	  $(PYTHON) -B tests/cli/kill_test.py
@@ -154,6 +159,7 @@ fuzz: dependencies
 	@cmake --preset fuzz $(CONFIGURE) -DHEADWAY_TRAINING=OFF -DCMAKE_UNITY_BUILD=OFF --log-level=NOTICE
 	@cmake --build --preset fuzz --parallel $(JOBS) --target fuzzers
 	@tests/fuzz/run.sh $$((60 * $(MINUTES)))
+	@$(MAKE) --no-print-directory flips
 
 mutations: export TESTING = on
 mutations: dependencies

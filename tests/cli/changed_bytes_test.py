@@ -1,19 +1,21 @@
 """One changed byte in a file that Headway wrote: the file is refused, or the answer is the same.
 
-HEADWAY_FLIPS=all changes every byte of each file, one at a time (half an hour). Otherwise 120 bytes of each file are changed,
-among them those of scalars, for which HDF5 has no check sum.
+HEADWAY_FLIPS=all (`make flips`) changes every byte of each file, one at a time: an hour. Otherwise 120 bytes of each file are
+changed, among them those of scalars, for which HDF5 has no check sum.
 """
 
 import json
 import os
 import shutil
+import subprocess
+import time
 import unittest
 
 import h5py
 import numpy as np
 
 import headway
-from support import ProgramTest, run, write_many, write_path_features
+from support import PROGRAM, ProgramTest, run, write_many, write_path_features
 
 SETTINGS = ["--set", "model.widths=[10]", "--set", "model.temperature=0.1"]
 
@@ -42,6 +44,13 @@ def without_times(value):
     return [without_times(item) for item in value] if isinstance(value, list) else value
 
 
+def places_in(sound, rng, scalars=()):
+    """Which bytes to change."""
+    if os.environ.get("HEADWAY_FLIPS") == "all":
+        return range(len(sound))
+    return [*scalars, *rng.choice(len(sound), 100).tolist(), 0, len(sound) - 1, len(sound) - 40]
+
+
 class ChangedBytes(ProgramTest):
     """Each kind of file, and a verb that reads all of it."""
 
@@ -56,9 +65,7 @@ class ChangedBytes(ProgramTest):
         expected = answer(path)
         self.assertIn(expected[0], (0, 2))
         rng = np.random.default_rng(5)
-        places = offsets_of_scalars(path) + rng.choice(len(sound), 100).tolist() + [0, len(sound) - 1, len(sound) - 40]
-        if os.environ.get("HEADWAY_FLIPS") == "all":
-            places = range(len(sound))
+        places = places_in(sound, rng, offsets_of_scalars(path))
         counts = {"refused": 0, "the same": 0}
         os.mkdir(self.path("changed"))
         for place in places:
@@ -88,6 +95,28 @@ class ChangedBytes(ProgramTest):
 
     def test_a_result_of_sample_is_guarded(self):
         self.check_file(self.solved("sample"), ["prune", "{}", "--json", "-q"])
+
+    def test_a_checkpoint_is_guarded(self):
+        """It ends with a digest of all its bytes, so no change passes."""
+        output = self.path("out.h5")
+        arguments = ["sample", self.study, *SETTINGS, "--set", "sample.draws=1000000", "--set", "sample.chains=2",
+                     "--set", "sample.checkpoint_seconds=0.01", "-q", "-o", output]
+        checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")
+        with subprocess.Popen([PROGRAM, *arguments]) as process:
+            while not os.path.exists(checkpoint) and process.poll() is None:
+                time.sleep(0.001)
+            process.kill()
+        with open(checkpoint, "rb") as file:
+            sound = file.read()
+        rng = np.random.default_rng(6)
+        places = places_in(sound, rng)
+        for place in places:
+            changed = bytearray(sound)
+            changed[place] ^= 1 << int(rng.integers(8))
+            with open(checkpoint, "wb") as file:
+                file.write(changed)
+            self.check(run(*arguments), 65, "point_0.h5", "truncated or damaged")
+        print(f"point_0.h5: {len(places)} changed bytes, all refused")
 
     def test_a_gram_file_is_guarded(self):
         data, gram = self.path("data.h5"), self.path("gram.h5")

@@ -1,17 +1,23 @@
 """Records how far the theory is from exact samples: data/results/where-the-theory-ends.json.
 
-    headway sample hmm-where-the-theory-ends -o ends.h5
+    headway sample hmm-where-the-theory-ends --set sample.predictor_draws=4000 -o ends.h5
     python3 apps/docs/result_pages/record_limits.py ends.h5 [--force]
 """
 
 import argparse
 import math
 
+import numpy as np
 from recorded import RESULTS
 
 from headway.figures.limits import gaps
 from headway.result_reader import read_result
 from headway.summary import summary, write_summaries
+
+
+def relative(theory, exact):
+    """The distance of the predictor's variances from those of the samples, over the test examples, relative to those."""
+    return float(np.linalg.norm(theory - exact) / np.linalg.norm(exact))
 
 
 def entry(path):
@@ -27,6 +33,8 @@ def entry(path):
         for name in ("U_1", "predictor"):
             gap = found[name]
             row |= {f"{name}_saddle": gap.saddle[at], f"{name}_corrected": gap.corrected[at], f"{name}_noise": gap.noise[at]}
+        row |= {"variance_saddle": relative(point.theory.predictor.variance, point.predictor.variance),
+                "variance_corrected": relative(point.theory.corrected.predictor.variance, point.predictor.variance)}
         rows.append(row)
     brief = summary(path)
     return {"kind": brief["kind"], "made": brief["made"], "rows": rows}
