@@ -342,3 +342,41 @@ TEST_CASE("Examples and heads that do not fit are errors that say where") {
   has(message_of(MemoryExamples(broken, {}, {attention}), {1}, {}),
       "example 4 (from 0): its inputs or attention are not finite");
 }
+
+TEST_CASE("The flops of path features are twice the multiplications, counted one by one") {
+  Rng rng(2, StreamPurpose::kTests, 8);
+  constexpr Index kExamples = 3, kTokens = 5, kInputs = 4, kWidth = 2;
+  const MemoryExamples examples(
+      headway::testing::random_tensor({kExamples, kTokens, kInputs}, rng));
+  const std::vector<int> heads = {2, 3};
+  Layers mixed = headway::testing::random_weight_layers(heads, kInputs, rng);
+  mixed[1] = headway::testing::random_query_key_layers({3}, kInputs, kWidth, rng)[0];
+  Layers turned = headway::testing::random_query_key_layers(heads, kInputs, kWidth, rng);
+  turned[1] = headway::testing::random_weight_layers({3}, kInputs, rng)[0];
+  for (const Layers& layers : {Layers{}, mixed, turned}) {
+    for (const Readout readout : {Readout::kMean, Readout::kFirstToken, Readout::kLastToken}) {
+      double count = 0.0;
+      const auto each = [&count](Index a, Index b, Index c) {
+        for (Index i = 0; i < a * b * c; ++i) count += 1.0;
+      };
+      Index queries = readout == Readout::kMean ? kTokens : 1, paths = 1;
+      for (const std::size_t l : {std::size_t{1}, std::size_t{0}}) {
+        for (int h = 0; h < heads[l]; ++h) {
+          if (!layers.empty() && !layers[l].weights.empty()) {
+            each(queries, kInputs, kInputs);  // queries times W
+            each(queries, kInputs, kTokens);  // times keys
+          } else if (!layers.empty()) {
+            each(queries + kTokens, kInputs, kWidth);
+            each(queries, kWidth, kTokens);
+          }
+          each(queries, kTokens, paths);  // attention times the weights of the paths above
+        }
+        paths *= heads[l];
+        queries = kTokens;
+      }
+      each(paths, kTokens, kInputs);
+      CHECK(headway::model::path_feature_flops(examples, heads, layers, readout) ==
+            2.0 * count * static_cast<double>(kExamples));
+    }
+  }
+}
