@@ -26,6 +26,7 @@ double taken() {
 double free_with_limit(double limit) {
   const IsolatedOutcome outcome = run_in_copy(
       [limit] {
+        static_cast<void>(free_address_space());  // has what it allocates, once the limit is low
         struct rlimit of_copy {};
         getrlimit(RLIMIT_AS, &of_copy);
         of_copy.rlim_cur = static_cast<rlim_t>(limit);

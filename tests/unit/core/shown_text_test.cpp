@@ -71,6 +71,7 @@ TEST_CASE("text is clipped to so many bytes, and never through a character") {
   CHECK(clip(greek, 3) == "a\u03b1...");
   CHECK(clip(greek, 2) == "a...");
   CHECK(clip(greek, 1) == "a...");
+  CHECK(clip("\u03b1b", 1) == "...");
 }
 
 TEST_CASE("text that cannot be shown says why, and where") {
