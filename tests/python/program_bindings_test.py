@@ -135,6 +135,12 @@ class ReadAtTheFirstLook(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "'Result' object has no attribute 'point'"):
             result.point
 
+    def test_a_result_lends_what_it_computed_in_memory_and_writes_no_file(self):
+        result = headway.solve(**small())
+        aligned = headway.align(result)
+        self.assertEqual(aligned.points[0].action, result.points[0].action)
+        self.assertNotIn("_file", set(vars(result)))
+
 
 class ActionAndKernel(unittest.TestCase):
     def test_the_action_at_the_saddle_point(self):

@@ -339,7 +339,94 @@ TEST_CASE("too few tasks, and labels that do not vary, are errors") {
   same.classes.emplace_back(train.tasks.size(), 3);
   DecodingData others = held_out;
   others.classes.emplace_back(held_out.tasks.size(), 3);
-  CHECK_THAT(message_of(same, others, class_options()), ContainsSubstring("label 1 is the same"));
+  CHECK(message_of(same, others, class_options()) ==
+        "label 1 is the same in all 120 training examples: must vary; take more examples or "
+        "tasks");
+}
+
+TEST_CASE("as many training tasks as folds and two held-out tasks are enough") {
+  DecodingOptions options = class_options();
+  options.class_count = kClasses;
+  options.shuffles = 1;
+  const analysis::Decoding d =
+      analysis::decode(class_data(5, 8, 1.0, 0), class_data(2, 8, 1.0, 100), options);
+  CHECK(std::isfinite(d.held_out));
+  CHECK(std::isfinite(d.standard_error));
+  CHECK(message_of(class_data(4, 8, 1.0, 0), class_data(2, 8, 1.0, 100), options) ==
+        "4 training tasks: must be at least 5, one for each fold of cross-validation");
+  CHECK(message_of(class_data(5, 8, 1.0, 0), class_data(1, 8, 1.0, 100), options) ==
+        "1 held-out tasks: must be at least 2, to give an error bar");
+}
+
+TEST_CASE("the penalty is the one with the lowest loss on tasks left out, for either decoder") {
+  // Cross-validation by the definition: each fit anew, each loss from its answers.
+  const auto rows = [](const DecodingData& data, const std::vector<int>& folds, int fold,
+                       bool left_out) {
+    std::vector<Index> taken;
+    const std::vector<Index> numbers = analysis::task_numbers(data.tasks);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if ((folds[static_cast<std::size_t>(numbers[i])] == fold) == left_out) {
+        taken.push_back(static_cast<Index>(i));
+      }
+    }
+    return taken;
+  };
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    DecodingData train = class_data(15, 6, 0.7, 0), held_out = class_data(4, 6, 0.7, 100);
+    for (DecodingData* data : {&train, &held_out}) {  // a target that codes tell in part
+      data->targets = data->codes.col(1) - 2.0 * data->codes.col(3);
+      Rng noise(seed, StreamPurpose::kTests, static_cast<std::uint64_t>(data->codes.rows()));
+      for (double& y : data->targets.reshaped()) y += 3.0 * noise.normal();
+    }
+    for (const DecoderKind kind : {DecoderKind::kLogistic, DecoderKind::kRidge}) {
+      DecodingOptions options = class_options();
+      options.kind = kind;
+      if (kind == DecoderKind::kRidge) options.metric = DecoderMetric::kR2;
+      options.folds = 4;
+      options.shuffles = 0;
+      options.seed = seed;
+      const std::vector<int> folds = analysis::task_folds(train.tasks, 4, seed);
+      const VectorXd weights = analysis::balanced_class_weights(train.classes[0], kClasses);
+      const auto loss_of = [&](double penalty) {
+        double loss = 0.0;
+        for (int fold = 0; fold < 4; ++fold) {
+          const std::vector<Index> kept = rows(train, folds, fold, false),
+                                   out = rows(train, folds, fold, true);
+          const MatrixXd seen = train.codes(kept, Eigen::all),
+                         unseen = train.codes(out, Eigen::all);
+          if (kind == DecoderKind::kRidge) {
+            const auto fit = analysis::fit_ridge(seen, train.targets(kept, Eigen::all), penalty);
+            loss += (fit.values(unseen) - train.targets(out, Eigen::all)).squaredNorm();
+            continue;
+          }
+          std::vector<int> classes;
+          for (const Index i : kept) {
+            classes.push_back(train.classes[0][static_cast<std::size_t>(i)]);
+          }
+          const auto fit = analysis::fit_logistic(seen, classes, kClasses, penalty);
+          const MatrixXd scores = fit.scores(unseen);
+          for (std::size_t i = 0; i < out.size(); ++i) {
+            const int own = train.classes[0][static_cast<std::size_t>(out[i])];
+            const Eigen::RowVectorXd s = scores.row(static_cast<Index>(i));
+            loss += weights(own) * (std::log(s.array().exp().sum()) - s(own));
+          }
+        }
+        return loss;
+      };
+      const std::vector<double> all = {10.0, 1.0, 0.1, 1e-2, 1e-3};
+      std::vector<double> losses;
+      for (const double penalty : all) losses.push_back(loss_of(penalty));
+      const auto best =
+          static_cast<std::size_t>(std::min_element(losses.begin(), losses.end()) - losses.begin());
+      CAPTURE(seed, static_cast<int>(kind), losses);
+      REQUIRE(best > 0);  // neither end, so that every mistake shows
+      REQUIRE(best < 4);
+      options.penalties = all;
+      CHECK(analysis::decode(train, held_out, options).penalty == all[best]);
+      std::reverse(options.penalties.begin(), options.penalties.end());
+      CHECK(analysis::decode(train, held_out, options).penalty == all[best]);
+    }
+  }
 }
 
 TEST_CASE("cosines of mean codes agree with those computed by hand") {

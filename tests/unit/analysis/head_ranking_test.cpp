@@ -3,9 +3,11 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
 
 using namespace headway;
@@ -168,4 +170,99 @@ TEST_CASE("The ceiling is 1 where halves agree and 0 where nothing is measured")
   CHECK(told_apart(rises_around(means, 1e-3, none).rises) == 1.0);
   CHECK(rank_ceiling(rises_around(none, 1.0, none).rises, 1).whole < 0.5);
   CHECK(told_apart(rises_around(none, 1.0, none).rises) < 0.2);
+}
+
+TEST_CASE(
+    "The ceiling has the mean and spread of many random halves, and what whole data can give") {
+  // Halves by the definition, with random numbers of its own: 200 splits each, so that means agree
+  // to their errors.
+  const RemovalChanges noisy =
+      rises_around(VectorXd::LinSpaced(8, 0.0, 1.0), 4.0, VectorXd::Zero(8));
+  const RankCeiling ceiling = rank_ceiling(noisy.rises, 1);
+  Rng rng(9, StreamPurpose::kTests);
+  std::vector<double> found;
+  for (int split = 0; split < 200; ++split) {
+    std::vector<Index> order(400);
+    for (Index i = 0; i < 400; ++i) order[static_cast<std::size_t>(i)] = i;
+    for (std::size_t i = 399; i > 0; --i) std::swap(order[i], order[rng.uniform_index(i + 1)]);
+    std::vector<double> one(8, 0.0), other(8, 0.0);
+    for (std::size_t i = 0; i < 400; ++i) {
+      for (Index h = 0; h < 8; ++h) {
+        (i < 200 ? one : other)[static_cast<std::size_t>(h)] += noisy.rises(h, order[i]);
+      }
+    }
+    found.push_back(spearman(one, other));
+  }
+  double mean = 0.0, square = 0.0;
+  for (const double rho : found) mean += rho / 200.0;
+  for (const double rho : found) square += (rho - mean) * (rho - mean) / 200.0;
+  REQUIRE(mean > 0.2);
+  REQUIRE(mean < 0.9);
+  CHECK_THAT(ceiling.halves, WithinAbs(mean, 5.0 * std::sqrt(2.0 * square / 200.0)));
+  CHECK_THAT(ceiling.deviation, WithinAbs(std::sqrt(square), 0.2 * std::sqrt(square)));
+  CHECK_THAT(ceiling.whole,
+             WithinAbs(std::sqrt(2.0 * ceiling.halves / (1.0 + ceiling.halves)), 1e-14));
+  CHECK(rank_ceiling(noisy.rises, 1).halves == ceiling.halves);
+  CHECK(rank_ceiling(noisy.rises, 2).halves != ceiling.halves);
+  const RankCeiling one = rank_ceiling(noisy.rises.topRows(1), 1);
+  CHECK((std::isnan(one.halves) && std::isnan(one.deviation) && std::isnan(one.whole)));
+}
+
+TEST_CASE("Pairs of heads are told apart by two errors of their difference") {
+  // Differences of heads 1 and 0: mean 1, of n = 4 examples with deviation d sqrt(4 / 3) and error
+  // d / sqrt(3). Of 2 and 0 as of 2 and 1 they are far larger.
+  const auto share = [](double d) {
+    MatrixXd rises = MatrixXd::Zero(3, 4);
+    rises.row(1) << 1.0 + d, 1.0 - d, 1.0 + d, 1.0 - d;
+    rises.row(2).setConstant(50.0);
+    return told_apart(rises);
+  };
+  CHECK(share(0.5 * std::sqrt(3.0) * 0.999) == 1.0);
+  CHECK_THAT(share(0.5 * std::sqrt(3.0) * 1.001), WithinAbs(2.0 / 3.0, 1e-15));
+  CHECK(told_apart(MatrixXd::Zero(3, 4)) == 0.0);
+  CHECK(std::isnan(told_apart(MatrixXd::Ones(1, 4))));
+}
+
+TEST_CASE("Ranks, bounds and deviations are those of the draws") {
+  RankEstimate estimate{VectorXd::Zero(3), {}, 0.0, VectorXd::Zero(3)};
+  estimate.draws.resize(5, 3);
+  estimate.draws << 1.0, 2.0, 9.0,  //
+      2.0, 1.0, 8.0,                //
+      3.0, 4.0, 7.0,                //
+      4.0, 5.0, 6.0,                //
+      5.0, 6.0, 0.0;
+  const auto bounds = estimate.interval(0.5);
+  CHECK(bounds[0] == VectorXd(Eigen::Vector3d(2.0, 2.0, 6.0)));
+  CHECK(bounds[1] == VectorXd(Eigen::Vector3d(4.0, 5.0, 8.0)));
+  const VectorXd deviation = estimate.deviation();
+  CHECK_THAT(deviation[0], WithinAbs(std::sqrt(2.0), 1e-14));
+  CHECK_THAT(deviation[2], WithinAbs(std::sqrt(10.0), 1e-14));
+  CHECK(among_cheapest(estimate.draws, 1) == VectorXd(Eigen::Vector3d(0.6, 0.2, 0.2)));
+  CHECK(among_cheapest(estimate.draws, 2) == VectorXd(Eigen::Vector3d(1.0, 0.8, 0.2)));
+  CHECK(among_cheapest(estimate.draws, 3) == VectorXd::Ones(3));
+  CHECK(among_cheapest(estimate.draws, 9) == VectorXd::Ones(3));
+  // Head 1 is above head 0 in four of five draws, and head 2 above either.
+  CHECK(shared_ranks(estimate.draws, 0.9) == std::vector<int>{1, 1, 1});
+  CHECK(shared_ranks(estimate.draws, 0.8) == std::vector<int>{1, 2, 3});
+  CHECK(shared_ranks(estimate.draws.leftCols(2), 0.8) == std::vector<int>{1, 2});
+}
+
+TEST_CASE("At the matched temperature all parts together predict as the readout of the penalty") {
+  // K = S S^T / (N_0 p) of the sum S of the parts, so that K + T is the kernel of ridge regression
+  // on S / sqrt(V), whose penalty is T N_0 p / V.
+  const RowMatrixXd parts = scaled_parts(drawn(9, 12, 21));
+  CHECK_THAT(parts.array().square().mean(), WithinAbs(1.0, 1e-14));
+  CHECK(parts.colwise().mean().cwiseAbs().maxCoeff() < 1e-14);
+  const MatrixXd sum = parts.leftCols(4) + parts.middleCols(4, 4) + parts.rightCols(4);
+  const double variance = sum.array().square().mean(), penalty = 0.6;
+  const double temperature = matched_temperature(parts, 3, penalty);
+  CHECK_THAT(temperature, WithinAbs(penalty * variance / 12.0, 1e-14));
+  const MatrixXd y = drawn(9, 2, 22);
+  const MatrixXd kernel = sum * sum.transpose() / 12.0;
+  const MatrixXd by_kernel =
+      kernel * (kernel + temperature * MatrixXd::Identity(9, 9)).ldlt().solve(y);
+  const MatrixXd z = sum / std::sqrt(variance);
+  const MatrixXd by_readout =
+      z * (z.transpose() * z + penalty * MatrixXd::Identity(4, 4)).ldlt().solve(z.transpose() * y);
+  CHECK((by_kernel - by_readout).cwiseAbs().maxCoeff() < 1e-12);
 }

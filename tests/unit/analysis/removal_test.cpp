@@ -1,6 +1,7 @@
 #include "headway/analysis/removal.hpp"
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -106,10 +107,18 @@ TEST_CASE("path outputs add up to the network, and pruned ones to the network wi
 }
 
 TEST_CASE("a layer must keep a head") {
-  CHECK_THROWS_AS(path_factors({2, 3}, {0, 1}, Rescaling::kLayer), Error);
-  CHECK_THROWS_AS(path_factors({1, 3}, {0}, Rescaling::kNone), Error);
-  CHECK_THROWS_AS(path_factors({2, 3}, {5}, Rescaling::kNone), Error);
-  CHECK_THROWS_AS(path_factors({2, 3}, {-1}, Rescaling::kNone), Error);
+  const std::string left = "; at least one must stay";
+  CHECK_THROWS_WITH(path_factors({2, 3}, {0, 1}, Rescaling::kLayer),
+                    "layer 1: all of its 2 heads are removed" + left);
+  CHECK_THROWS_WITH(path_factors({2, 3}, {4, 0, 2, 3}, Rescaling::kLayer),
+                    "layer 2: all of its 3 heads are removed" + left);
+  CHECK_THROWS_WITH(path_factors({1, 3}, {0}, Rescaling::kNone),
+                    "layer 1: all of its 1 heads are removed" + left);
+  CHECK_THROWS_WITH(path_factors({2, 3}, {5}, Rescaling::kNone),
+                    "removed head 5: must be from 0 to 4");
+  CHECK_THROWS_WITH(path_factors({2, 3}, {-1}, Rescaling::kNone),
+                    "removed head -1: must be from 0 to 4");
+  CHECK_NOTHROW(path_factors({2, 3}, {0, 3, 4}, Rescaling::kNone));
   CHECK(path_factors({2, 2}, {1, 1}, Rescaling::kNone) == Eigen::Vector4d(1, 1, 0, 0));
 }
 
@@ -145,7 +154,19 @@ TEST_CASE("drops are paired differences, and a layer's only head has no drop") {
   CHECK(drops.score.leftCols(3).cwiseAbs().maxCoeff() > 0.0);
   const MatrixXd real = 0.3 * labels;
   CHECK(head_drops({3, 1}, removal_of(drawn.paths, real)).score.size() == 0);
-  CHECK_THROWS_AS(removal_of(drawn.paths, labels.topRows(3)), Error);
+  const std::string sizes = "path outputs 7 x 3 and labels ", allowed = ": must be P x 3 and P x 1";
+  CHECK_THROWS_WITH(removal_of(drawn.paths, labels.topRows(3)), sizes + "3 x 1" + allowed);
+  CHECK_THROWS_WITH(removal_of(drawn.paths, MatrixXd::Zero(7, 2)), sizes + "7 x 2" + allowed);
+  CHECK_THROWS_WITH(gradient_sensitivity(drawn.paths, labels.topRows(6)),
+                    sizes + "6 x 1" + allowed);
+  // Asked for the heads alone, the only head of a layer has a drop, too.
+  const Removal alone = [](const std::vector<int>& removed) {
+    return ExampleQuality{VectorXd::Ones(2),
+                          VectorXd::Constant(2, removed.empty() ? 1.0 : removed[0] + 3.0)};
+  };
+  CHECK(head_drops({1, 1}, alone, true).error == MatrixXd{{2.0, 3.0}, {2.0, 3.0}});
+  CHECK(head_drops({1, 1}, alone, true).score == MatrixXd::Zero(2, 2));
+  CHECK(head_drops({1, 1}, alone).error.array().isNaN().all());
 }
 
 TEST_CASE("gradient sensitivity equals finite differences of the loss in the head masks") {

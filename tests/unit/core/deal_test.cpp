@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -144,5 +147,57 @@ TEST_CASE("A fault of one rank in a step that all take is thrown once, on the fi
                         (faulty == 0 ? std::string() : "rank 2: ") + "x.h5: is missing");
       CHECK(going_on == 0);
     }
+  }
+}
+
+TEST_CASE("Every rank takes a step once, and all have what the first gave") {
+  for (const std::size_t count : {1U, 2U, 5U}) {
+    std::vector<int> steps(count, 0);
+    std::vector<std::string> heard(count);
+    on_ranks(static_cast<int>(count), [&](Ranks& ranks) {
+      const auto rank = static_cast<std::size_t>(ranks.rank());
+      heard[rank] = from_first(ranks, [&] {
+        ++steps[rank];
+        return result_of(rank + 2);
+      });
+    });
+    CHECK(steps == std::vector<int>(count, 1));
+    CHECK(heard == std::vector<std::string>(count, result_of(2)));
+  }
+}
+
+TEST_CASE("What a step of the first throws reaches all ranks, as an error with its kind") {
+  using Throws = std::function<std::string()>;
+  struct Fault {
+    Throws step;
+    ErrorKind kind;
+    std::string words;
+  };
+  const std::vector<Fault> faults = {
+      {[]() -> std::string { throw Error(ErrorKind::kBadData, "row 3"); }, ErrorKind::kBadData,
+       "row 3"},
+      {[]() -> std::string { throw std::bad_alloc(); }, ErrorKind::kUnavailable,
+       "not enough memory"},
+      {[]() -> std::string { throw std::runtime_error("of a library"); }, ErrorKind::kInternal,
+       "of a library"}};
+  for (const Fault& fault : faults) {
+    CAPTURE(fault.words);
+    std::vector<std::string> heard(4);
+    std::vector<ErrorKind> kinds(4, ErrorKind::kUsage);
+    on_ranks(4, [&](Ranks& ranks) {
+      const auto rank = static_cast<std::size_t>(ranks.rank());
+      try {
+        from_first(ranks, [&] { return ranks.is_first() ? fault.step() : std::string(); });
+      } catch (const Error& error) {
+        heard[rank] = error.what();
+        kinds[rank] = error.kind();
+      } catch (const std::exception&) {
+        heard[rank] = "as it was";
+      }
+    });
+    const bool error = fault.kind == ErrorKind::kBadData;
+    CHECK(heard == std::vector<std::string>{error ? fault.words : "as it was", fault.words,
+                                            fault.words, fault.words});
+    for (std::size_t rank = error ? 0 : 1; rank < 4; ++rank) CHECK(kinds[rank] == fault.kind);
   }
 }

@@ -25,3 +25,16 @@ TEST_CASE("the right answer is the sign of one output, the first largest of seve
   CHECK(right_answers(MatrixXd{{0.2, 0.1}, {0.2, 0.3}, {0.5, 0.5}},
                       MatrixXd{{1.0, 0.0}, {1.0, 0.0}, {0.0, 1.0}}) == VectorXd{{1.0, 0.0, 0.0}});
 }
+
+TEST_CASE("classes are +-1 for one output, and rows with a single 1 for several") {
+  CHECK(labels_are_classes(VectorXd{{1.0, -1.0, 1.0}}));
+  CHECK_FALSE(labels_are_classes(VectorXd{{1.0, -1.0, 0.0}}));
+  CHECK_FALSE(labels_are_classes(VectorXd{{1.0, 2.0}}));
+  CHECK(labels_are_classes(MatrixXd{{1.0, 0.0}, {0.0, 1.0}}));
+  CHECK_FALSE(labels_are_classes(MatrixXd{{1.0, 1.0}, {0.0, 1.0}}));
+  CHECK_FALSE(labels_are_classes(MatrixXd{{1.0, 0.0}, {0.0, 0.0}}));
+  CHECK_FALSE(labels_are_classes(MatrixXd{{0.5, 0.5}, {0.0, 1.0}}));
+  CHECK_FALSE(labels_are_classes(MatrixXd{{2.0, -1.0}, {0.0, 1.0}}));
+  CHECK_FALSE(names_classes(MatrixXd::Zero(3, 2)));
+  CHECK(names_classes(MatrixXd{{0.0, 0.0}, {0.0, 1e-300}}));
+}

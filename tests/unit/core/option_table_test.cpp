@@ -129,3 +129,63 @@ TEST_CASE("values are found, compared and written") {
   CHECK(same_value({std::int64_t{1}, {}}, {1.0, {}}));
   CHECK_FALSE(same_value({std::int64_t{1}, {}}, {std::string("1"), {}}));
 }
+
+TEST_CASE("values are the same whatever the order of their tables, but not of their lists") {
+  using Array = OptionValue::Array;
+  const auto number = [](double x) { return OptionValue{x, {}}; };
+  const auto whole = [](std::int64_t x) { return OptionValue{x, {}}; };
+  const OptionValue one = table_of({{"a", whole(1)}, {"b", {Array{number(2.0), whole(3)}, {}}}});
+  const OptionValue turned =
+      table_of({{"b", {Array{whole(2), number(3.0)}, {}}}, {"a", number(1.0)}});
+  CHECK(same_value(one, turned));
+  CHECK(same_value(turned, one));
+  CHECK_FALSE(same_value(one, table_of({{"a", whole(1)}})));
+  CHECK_FALSE(same_value(table_of({{"a", whole(1)}}), one));
+  CHECK_FALSE(same_value(one, table_of({{"a", whole(1)}, {"c", whole(2)}})));
+  CHECK_FALSE(same_value({Array{whole(1), whole(2)}, {}}, {Array{whole(2), whole(1)}, {}}));
+  CHECK_FALSE(same_value({Array{whole(1)}, {}}, {Array{whole(1), whole(1)}, {}}));
+  CHECK_FALSE(same_value(whole(1), number(1.5)));
+  CHECK_FALSE(same_value({true, {}}, whole(1)));
+  CHECK(same_value({true, {}}, {true, {}}));
+  CHECK_FALSE(same_value({true, {}}, {false, {}}));
+  CHECK_FALSE(same_value({std::string("a"), {}}, {std::string("b"), {}}));
+  const OptionValue date{OptionValue::DateTime{"1979-05-27"}, {}};
+  CHECK(same_value(date, {OptionValue::DateTime{"1979-05-27"}, {}}));
+  CHECK_FALSE(same_value(date, {OptionValue::DateTime{"1979-05-28"}, {}}));
+  CHECK_FALSE(same_value(date, {std::string("1979-05-27"), {}}));
+  CHECK(text_of(date) == "1979-05-27");
+}
+
+TEST_CASE("a child that is not there is made, with its place, and a value on the way gives way") {
+  const Place place{std::make_shared<const std::string>("--set a.b=1"), 0}, line{place.source, 7};
+  CHECK(place.text() == "--set a.b=1");
+  CHECK(line.text() == "--set a.b=1:7");
+  CHECK(Place{}.text() == "study");
+  OptionValue root{std::int64_t{5}, {}};
+  child(child(root, "a", place), "b", line) = {std::int64_t{1}, line};
+  CHECK(text_of(root) == "{a = {b = 1}}");
+  CHECK(root.place.text() == place.text());
+  CHECK(value_at(root, "a")->place.line == 0);
+  CHECK(value_at(root, "a.b")->place.line == 7);
+  child(root, "a", line).place.line = 9;
+  CHECK(value_at(root, "a")->place.line == 9);
+  CHECK(text_of(root) == "{a = {b = 1}}");  // nothing was added
+  CHECK(text_of(child(root, "c", line)) == "{}");
+  CHECK(value_at(root, "c")->place.line == 7);
+  CHECK(value_at(root, "a.b.c") == nullptr);
+  CHECK(value_at(root, "") == nullptr);
+}
+
+TEST_CASE("long values are described by their begin") {
+  OptionValue::Array many;
+  for (std::int64_t i = 0; i < 100; ++i) many.push_back({i, {}});
+  const std::string all = text_of({many, {}});
+  CHECK(all.starts_with("[0, 1, 2, "));
+  CHECK(all.ends_with("98, 99]"));
+  CHECK(describe({many, {}}) == all.substr(0, 60) + "...");
+  CHECK(describe({std::string(58, 'x'), {}}) == '"' + std::string(58, 'x') + '"');
+  CHECK(describe({std::string(59, 'x'), {}}) == '"' + std::string(59, 'x') + "...");
+  OptionValue::Table wide;
+  for (int i = 0; i < 30; ++i) wide.push_back({"key", {std::int64_t{i}, {}}});
+  CHECK(describe({wide, {}}) == text_of({wide, {}}).substr(0, 60) + "...");
+}

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -131,7 +132,11 @@ TEST_CASE("Streams of different addresses differ, the same address repeats") {
   CHECK(first(1, StreamPurpose::kTests, 1) != base);
   CHECK(first(1, StreamPurpose::kTests, std::uint64_t{1} << 32U) != base);
   CHECK(first(1, StreamPurpose::kTests, (std::uint64_t{1} << 52U) - 1) != base);
-  CHECK_THROWS_AS(first(1, StreamPurpose::kTests, std::uint64_t{1} << 52U), Error);
+  const std::string limits = " must be below 2^52, and the purpose below 2^12";
+  CHECK_THROWS_WITH(first(1, StreamPurpose::kTests, std::uint64_t{1} << 52U),
+                    "Rng: stream index 4503599627370496" + limits);
+  CHECK_NOTHROW(first(1, static_cast<StreamPurpose>(4095), 7));
+  CHECK_THROWS_WITH(first(1, static_cast<StreamPurpose>(4096), 7), "Rng: stream index 7" + limits);
 }
 
 TEST_CASE("The block counter carries into its high word") {
@@ -198,13 +203,17 @@ TEST_CASE("A saved state continues as if never stopped") {
   CHECK(rng.uniform_index(1000) == resumed.uniform_index(1000));
   CHECK(rng.state() == resumed.state());
   Rng::State broken = rng.state();
+  broken.used = 4;
+  CHECK_NOTHROW(Rng(broken));
   broken.used = 5;
-  CHECK_THROWS_AS(Rng(broken), Error);
+  CHECK_THROWS_WITH(Rng(broken), "random stream: used = 5: must be from 0 to 4 words of a block");
 }
 
 TEST_CASE("Parameters outside their range are errors") {
   Rng rng(1, StreamPurpose::kTests);
-  CHECK_THROWS_AS(rng.uniform_index(0), Error);
-  CHECK_THROWS_AS(rng.gamma(0.0), Error);
+  CHECK_THROWS_WITH(rng.uniform_index(0), "Rng::uniform_index: bound 0 must be at least 1");
+  CHECK(rng.uniform_index(1) == 0);
+  CHECK_THROWS_WITH(rng.gamma(0.0), "Rng::gamma: shape 0.000000 must be above 0");
+  CHECK_THROWS_WITH(rng.gamma(-1.5), "Rng::gamma: shape -1.500000 must be above 0");
   CHECK_THROWS_AS(rng.gamma(std::nan("")), Error);
 }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "headway/error.hpp"
 #include "thread_ranks.hpp"
 
 using namespace headway;
@@ -68,7 +67,9 @@ TEST_CASE("A tree holds few nodes and refuses gaps") {
   CHECK(tree_of(0, 64).nodes().size() == 1);
   CHECK(tree_of(1, 63).nodes().size() == 10);
   TreeSum gap = tree_of(0, 3);
-  CHECK_THROWS_AS(gap.push(4, leaf(4)), Error);
-  CHECK_THROWS_AS(tree_of(1, 3).total(), Error);
-  CHECK_THROWS_AS(TreeSum().total(), Error);
+  CHECK_THROWS_WITH(gap.push(4, leaf(4)), "leaf 4 of a sum comes after leaf 2");
+  CHECK_THROWS_WITH(gap.push(2, leaf(2)), "leaf 2 of a sum comes after leaf 2");
+  CHECK_THROWS_WITH(gap.push(3, {1.0}), "sums of 3 and 1 numbers");
+  CHECK_THROWS_WITH(tree_of(1, 3).total(), "a sum without its first leaf");
+  CHECK_THROWS_WITH(TreeSum().total(), "a sum without its first leaf");
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -96,6 +97,80 @@ TEST_CASE(
   CHECK_THROWS_AS(check_output_path(directory.file("circle"), true), Error);
 }
 
-// FIFO_PLACE
+TEST_CASE(
+    "a file that cannot be read is refused with its name and why, a long one with its limit") {
+  namespace fs = std::filesystem;
+  const testing::ScratchDirectory directory;
+  const std::string file = directory.file("file"), folder = directory.file("folder"),
+                    missing = directory.file("missing"), pipe = directory.file("pipe"),
+                    link = directory.file("link"), astray = directory.file("astray");
+  write_whole_file(file, std::string(70'000, 'x') + "end", false);  // more than is read at a time
+  fs::create_directory(folder);
+  fs::create_symlink(file, link);
+  fs::create_symlink(missing, astray);
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(read_whole_file(file) == std::string(70'000, 'x') + "end");
+  CHECK(read_whole_file(link, 70'003).size() == 70'003);
+  const auto fault = [](const auto& work, ErrorKind kind) -> std::string {
+    try {
+      work();
+    } catch (const Error& error) {
+      CHECK(error.kind() == kind);
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string opened = ": cannot be opened: No such file or directory";
+  for (const ErrorKind kind : {ErrorKind::kBadData, ErrorKind::kBadStudy}) {
+    CHECK(fault([&] { read_whole_file(file, 70'002, kind); }, kind) ==
+          file + ": has more than 70002 bytes");
+    CHECK(fault([&] { read_whole_file(file, 0, kind); }, kind) == file + ": has more than 0 bytes");
+  }
+  const ErrorKind none = ErrorKind::kMissingFile;
+  CHECK(fault([&] { read_whole_file(folder); }, none) ==
+        folder + ": is a directory; must be a file");
+  CHECK(fault([&] { read_whole_file(missing); }, none) == missing + opened);
+  CHECK(fault([&] { require_readable_file(file); }, none) == "none");
+  CHECK(fault([&] { require_readable_file(link); }, none) == "none");
+  CHECK(fault([&] { require_readable_file(folder); }, none) == folder + ": is not a regular file");
+  CHECK(fault([&] { require_readable_file(pipe); }, none) == pipe + ": is not a regular file");
+  CHECK(fault([&] { require_readable_file(missing); }, none) == missing + opened);
+  CHECK(fault([&] { require_readable_file(astray); }, none) == astray + opened);
+}
+
+TEST_CASE(
+    "an output that cannot be written is refused with its name, why, and where a link leads") {
+  namespace fs = std::filesystem;
+  const testing::ScratchDirectory directory;
+  const std::string taken = directory.file("taken.h5"), link = directory.file("link.h5");
+  write_whole_file(taken, "whole", false);
+  fs::create_symlink("taken.h5", link);
+  fs::create_directory(directory.file("folder"));
+  const auto refusal = [](const std::string& path, bool force) -> std::string {
+    try {
+      check_output_path(path, force);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kCannotWrite);
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string there = ": cannot be written: it exists already (--force overwrites it)";
+  CHECK(refusal(directory.file("new.h5"), false) == "none");
+  CHECK(refusal(taken, true) == "none");
+  CHECK(refusal(taken, false) == taken + there);
+  CHECK(refusal(link, true) == "none");
+  CHECK(refusal(link, false) == link + there + " (it is a link to " + taken + ")");
+  for (const bool force : {false, true}) {
+    CHECK(refusal("", force) == ": cannot be written: the name is empty");
+    CHECK(refusal(directory.file("folder"), force) ==
+          directory.file("folder") + ": cannot be written: it exists and is not a regular file");
+    CHECK(refusal(directory.file("missing/a.h5"), force) ==
+          directory.file("missing/a.h5") + ": cannot be written: the directory " +
+              directory.file("missing") + ": No such file or directory");
+    CHECK(refusal(taken + "/a.h5", force) == taken + "/a.h5: cannot be written: Not a directory");
+  }
+  CHECK(directory.entries() == 3);  // nothing was made
+}
 
 }  // namespace

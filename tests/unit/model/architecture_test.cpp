@@ -43,22 +43,38 @@ TEST_CASE("Every inconsistent size is an error that names it") {
     std::string part;
     std::function<void(Architecture*)> change;
   };
+  const std::string heads = ": must be a whole number of at least 1";
+  const std::string widths = ": must be a whole number from 1 to ";
+  const std::string variance = ": must be a finite number above 0";
   const std::vector<Fault> faults = {
-      {"model.heads is empty", [](auto* a) { a->heads.clear(); }},
-      {"model.heads[1] = 0", [](auto* a) { a->heads[1] = 0; }},
-      {"model.heads[0] = -3", [](auto* a) { a->heads[0] = -3; }},
-      {"more than 1048576 attention paths",
+      {"model.heads is empty: must have one entry H_l >= 1 for each layer",
+       [](auto* a) { a->heads.clear(); }},
+      {"model.heads[1] = 0" + heads, [](auto* a) { a->heads[1] = 0; }},
+      {"model.heads[0] = -3" + heads, [](auto* a) { a->heads[0] = -3; }},
+      {"model.heads = [2000000000, 2000000000, 2000000000]: gives more than 1048576 attention "
+       "paths",
        [](auto* a) {
          a->heads = {2000000000, 2000000000, 2000000000};
        }},
-      {"model.widths has 2 numbers", [](auto* a) { a->widths.pop_back(); }},
-      {"N_2 = 0", [](auto* a) { a->widths[1] = 0; }},
-      {"N_a = -1", [](auto* a) { a->widths[2] = -1; }},
-      {"model.variances has 5 numbers", [](auto* a) { a->variances.push_back(1.0); }},
-      {"s_0^2 = 0", [](auto* a) { a->variances[0] = 0.0; }},
-      {"s_2^2 = nan", [](auto* a) { a->variances[2] = std::numeric_limits<double>::quiet_NaN(); }},
-      {"s_a^2 = inf", [](auto* a) { a->variances[3] = std::numeric_limits<double>::infinity(); }},
-      {"outputs = 0", [](auto* a) { a->outputs = 0; }},
+      {"model.heads = [1024, 1025]: gives more than 1048576 attention paths",
+       [](auto* a) {
+         a->heads = {1024, 1025};
+       }},
+      {"model.widths has 2 numbers for a point: must have 1 (all widths equal) or 3 = L + 1 (N_1, "
+       "..., N_L, N_a)",
+       [](auto* a) { a->widths.pop_back(); }},
+      {"model.widths: N_2 = 0" + widths, [](auto* a) { a->widths[1] = 0; }},
+      {"model.widths: N_1 = -5" + widths, [](auto* a) { a->widths[0] = -5; }},
+      {"model.widths: N_a = -1" + widths, [](auto* a) { a->widths[2] = -1; }},
+      {"model.variances has 5 numbers: must have 1 (all equal) or 4 = L + 2 (s_0^2, s_1^2, ..., "
+       "s_L^2, s_a^2)",
+       [](auto* a) { a->variances.push_back(1.0); }},
+      {"model.variances: s_0^2 = 0" + variance, [](auto* a) { a->variances[0] = 0.0; }},
+      {"model.variances: s_2^2 = nan" + variance,
+       [](auto* a) { a->variances[2] = std::numeric_limits<double>::quiet_NaN(); }},
+      {"model.variances: s_a^2 = inf" + variance,
+       [](auto* a) { a->variances[3] = std::numeric_limits<double>::infinity(); }},
+      {"outputs = 0: must be at least 1", [](auto* a) { a->outputs = 0; }},
   };
   for (const Fault& fault : faults) {
     Architecture a = uniform_architecture({2, 2}, 10);
@@ -69,7 +85,27 @@ TEST_CASE("Every inconsistent size is an error that names it") {
       FAIL("no error");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kBadStudy);
-      CHECK(std::string(error.what()).find(fault.part) != std::string::npos);
+      const std::string words = error.what();
+      const bool of_width = fault.part.ends_with(widths);  // the largest width follows
+      CHECK((of_width ? words.substr(0, fault.part.size()) : words) == fault.part);
     }
   }
+}
+
+TEST_CASE("The largest sizes are accepted, and the next ones are not") {
+  Architecture a = uniform_architecture({1024, 1024}, 1);
+  CHECK_NOTHROW(a.validate());
+  CHECK(a.paths() == 1048576);
+  std::string words;
+  a.widths[1] = std::numeric_limits<headway::Index>::max();
+  try {
+    a.validate();
+  } catch (const Error& error) {
+    words = error.what();
+  }
+  const auto largest = static_cast<headway::Index>(std::stoll(words.substr(words.rfind(' ') + 1)));
+  a.widths[1] = largest;
+  CHECK_NOTHROW(a.validate());
+  a.widths[1] = largest + 1;
+  CHECK_THROWS_AS(a.validate(), Error);
 }

@@ -113,27 +113,46 @@ TEST_CASE("Heads that do not fit are errors that name layer and head") {
   LayerHeads weights;
   weights.weights = {square, square};
   CHECK(message_of(weights, 2) == "no error");
-  CHECK(message_of(weights, 3).find("layer 2: has 2 heads: must have 3") != std::string::npos);
+  const std::string heads = "attention of layer 2: has ", first = "attention of layer 2, head 1: ";
+  CHECK(message_of(weights, 3) == heads + "2 heads: must have 3 (and at least 1)");
+  CHECK(message_of(weights, 1) == heads + "2 heads: must have 1 (and at least 1)");
+  CHECK(message_of(weights, 0) == heads + "2 heads: must have 0 (and at least 1)");
+  const std::string square_one = "weights is 2 x 3: must be N_0 x N_0 = 3 x 3";
   weights.weights[1] = wide;
-  CHECK(message_of(weights, 2).find("layer 2, head 2: weights is 2 x 3") != std::string::npos);
-  CHECK(message_of(LayerHeads{}, 1).find("must have either weights") != std::string::npos);
+  CHECK(message_of(weights, 2) == "attention of layer 2, head 2: " + square_one);
+  weights.weights[0] = wide;
+  CHECK(message_of(weights, 2) == first + square_one);
+  weights.weights[0] = wide.transpose();
+  CHECK(message_of(weights, 2) == first + "weights is 3 x 2: must be N_0 x N_0 = 3 x 3");
+  const std::string either =
+      " matrices: must have either weights, or as many query as key matrices";
+  CHECK(message_of(LayerHeads{}, 1) == heads + "0 weights, 0 query and 0 key" + either);
   LayerHeads pairs;
   pairs.query = {wide};
-  CHECK(message_of(pairs, 1).find("1 query and 0 key") != std::string::npos);
+  CHECK(message_of(pairs, 1) == heads + "0 weights, 1 query and 0 key" + either);
+  const std::string size = ": must be G x N_0 with N_0 = 3, the same G >= 1 for both";
   pairs.key = {square};
-  CHECK(message_of(pairs, 1).find("key is 3 x 3") != std::string::npos);
+  CHECK(message_of(pairs, 1) == first + "key is 3 x 3" + size);
+  pairs.key = {MatrixXd::Zero(2, 4)};
+  CHECK(message_of(pairs, 1) == first + "key is 2 x 4" + size);
   pairs.key = {wide};
   CHECK(message_of(pairs, 1) == "no error");
   pairs.query = {MatrixXd::Zero(2, 4)};
-  CHECK(message_of(pairs, 1).find("query is 2 x 4") != std::string::npos);
+  CHECK(message_of(pairs, 1) == first + "query is 2 x 4" + size);
+  pairs.query = {MatrixXd::Zero(0, 3)};
+  CHECK(message_of(pairs, 1) == first + "query is 0 x 3" + size);
   pairs.weights = {square};
-  CHECK(message_of(pairs, 1).find("must have either weights") != std::string::npos);
+  CHECK(message_of(pairs, 1) == heads + "1 weights, 1 query and 1 key" + either);
 
   const RowMatrixXd inputs = RowMatrixXd::Ones(2, 3);
   LayerHeads one;
   one.weights = {square};
-  CHECK_THROWS_AS(layer_attention(inputs, one, AttentionKind::kSoftmax, {0, 0}), Error);
-  CHECK_THROWS_AS(layer_attention(inputs, one, AttentionKind::kSoftmax, {1}), Error);
-  one.weights[0](0, 0) = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_AS(layer_attention(inputs, one, AttentionKind::kSoftmax), Error);
+  CHECK_THROWS_WITH(layer_attention(inputs, one, AttentionKind::kSoftmax, {0, 0}),
+                    "mask: the example must have at least one real token");
+  CHECK_THROWS_WITH(layer_attention(inputs, one, AttentionKind::kSoftmax, {1}),
+                    "mask has 1 entries: must have one for each of the 2 tokens");
+  one.weights.push_back(square);
+  one.weights[1](0, 0) = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH(layer_attention(inputs, one, AttentionKind::kSoftmax),
+                    "attention, head 2: a logit is not finite");
 }

@@ -1,6 +1,8 @@
 #include "headway/model/linear_value_network.hpp"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/dataset.hpp"
@@ -44,8 +46,12 @@ TEST_CASE("Readout vectors take the first or last real token, or average the rea
   CHECK(readout_vector(Readout::kLastToken, 4, mask) == VectorXd::Unit(4, 2));
   CHECK(readout_vector(Readout::kFirstToken, 4, mask) == VectorXd::Unit(4, 1));
   CHECK(readout_vector(Readout::kMean, 4, mask) == (VectorXd(4) << 0, 0.5, 0.5, 0).finished());
-  CHECK_THROWS_AS(readout_vector(Readout::kMean, 2, {0, 0}), Error);
-  CHECK_THROWS_AS(readout_vector(Readout::kMean, 2, {1}), Error);
+  CHECK(readout_vector(Readout::kMean, 3, {0, 1, 0}) == VectorXd::Unit(3, 1));
+  CHECK(readout_vector(Readout::kMean, 1) == VectorXd::Ones(1));
+  CHECK_THROWS_WITH(readout_vector(Readout::kMean, 2, {0, 0}),
+                    "mask: the example must have at least one real token");
+  CHECK_THROWS_WITH(readout_vector(Readout::kMean, 2, {1}),
+                    "mask has 1 entries: must have one for each of the 2 tokens");
 }
 
 TEST_CASE("A drawn network is its path features weighted by its effective weights") {
@@ -106,4 +112,33 @@ TEST_CASE("The same stream draws the same network") {
   CHECK(first.values[0][1] == second.values[0][1]);
   CHECK(first.readout == second.readout);
   CHECK(first.values[0][0] != first.values[0][1]);
+}
+
+TEST_CASE("Outputs path by path need a column of path features for each path and input") {
+  Rng rng(4, StreamPurpose::kTests, 2);
+  const LinearValueNetwork network = draw_from_prior(uniform_architecture({2, 3}, 4), 5, rng);
+  CHECK(path_outputs(network, RowMatrixXd::Zero(7, 30)).rows() == 7);
+  CHECK(path_outputs(network, RowMatrixXd::Zero(7, 30)).cols() == 6);
+  for (const Index columns : {0, 29, 31, 60}) {
+    CHECK_THROWS_WITH(path_outputs(network, RowMatrixXd::Zero(7, columns)),
+                      "path features have " + std::to_string(columns) +
+                          " columns: a network of 6 paths and 5 features needs 30");
+  }
+  // Their sum is the output of the network.
+  headway::Observer observer;
+  const auto layers = headway::testing::random_weight_layers({2, 3}, 5, rng);
+  const Tensor inputs = headway::testing::random_tensor({4, 3, 5}, rng);
+  const RowMatrixXd xi =
+      path_features(headway::tasks::MemoryExamples(inputs), {2, 3}, layers, {}, observer);
+  const VectorXd sum = path_outputs(network, xi).rowwise().sum();
+  for (Index mu = 0; mu < 4; ++mu) {
+    const Eigen::Map<const RowMatrixXd> x(inputs.values.data() + mu * 15, 3, 5);
+    std::vector<std::vector<MatrixXd>> attention;
+    for (const auto& layer : layers) {
+      attention.push_back(layer_attention(x, layer, AttentionKind::kSoftmax));
+    }
+    const VectorXd f =
+        network_output(network, x, attention, readout_vector(Readout::kLastToken, 3));
+    CHECK_THAT(sum(mu), WithinAbs(f(0), 1e-13));
+  }
 }

@@ -254,11 +254,28 @@ TEST_CASE("evidence by bridge sampling equals the integral over the order parame
   REQUIRE(std::abs(broken.log_evidence - exact) > 5 * broken.error);
   // too few draws for the dimension say so
   REQUIRE_FALSE(evidence_of(draws.leftCols(8), 5.0).reliable);
+  CHECK(evidence_of(draws.leftCols(8), 5.0).reason ==
+        "8 draws are too few for 2 unknowns (at least 8 in half of the draws)");
+  CHECK(evidence_of(draws.leftCols(15), 5.0).reason ==
+        "15 draws are too few for 2 unknowns (at least 8 in half of the draws)");
+  CHECK(evidence_of(draws.leftCols(16), 5.0).reason !=
+        "16 draws are too few for 2 unknowns (at least 8 in half of the draws)");
+  const posterior::Evidence stuck = evidence_of(MatrixXd::Ones(2, 400), 5.0);
+  CHECK_FALSE(stuck.reliable);
+  CHECK(stuck.reason == "the covariance of the draws is singular");
+  CHECK(std::isnan(stuck.log_evidence));
+  CHECK(std::isnan(stuck.error));
+  CHECK(evidence.reason.empty());
 }
 
 TEST_CASE("the exact chain refuses a temperature of 0") {
-  const test::TheoryCase c = random_case({2}, 1, 6, 4, 17);
-  REQUIRE_THROWS_AS(chain_of(c, 0.0), Error);
+  test::TheoryCase c = random_case({2}, 1, 6, 4, 17);
+  CHECK_THROWS_WITH(chain_of(c, 0.0), "model.temperature = 0: sampling needs a temperature > 0");
+  const auto kernels = kernels_of(c, theory::KernelForm::kStored);
+  c.architecture.heads = {3};
+  CHECK_THROWS_WITH(
+      ExactChain(c.architecture, 0.1, kernels, std::make_shared<MatrixXd>(0, 8)),
+      "the architecture has 3 paths and 1 outputs, but the path kernels have 2 and 1");
 }
 
 TEST_CASE("the chain from Gram matrices is the one from features, above narrow layers too") {

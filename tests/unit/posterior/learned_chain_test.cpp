@@ -2,6 +2,10 @@
 
 #include <cmath>
 #include <numbers>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -86,6 +90,24 @@ TEST_CASE("given the attention, the density is that of the exact chain") {
           1e-8 * std::max(1.0, exact_gradient.norm()));
     const posterior::PosteriorDraw draw = chain.observe(x, true);
     const posterior::PosteriorDraw expected_draw = exact.observe(x.tail(exact.dimension()), true);
+    const double likelihood =
+        expected - chain.prior().log_prior(x.tail(exact.dimension()), exact_gradient);
+    CHECK_THAT(draw.log_likelihood, Catch::Matchers::WithinRel(likelihood, 1e-9));
+    CHECK(draw.log_likelihood == chain.log_likelihood(x));
+    const model::AttentionStatistics seen = data.attention->statistics(z, workspace);
+    CHECK((draw.attention_entropy == seen.entropy ||
+           (std::isnan(draw.attention_entropy) && std::isnan(seen.entropy))));
+    CHECK(draw.attention_largest == seen.largest);
+    REQUIRE(draw.order_parameters.layers.size() == expected_draw.order_parameters.layers.size());
+    for (std::size_t l = 0; l < draw.order_parameters.layers.size(); ++l) {
+      CHECK(draw.order_parameters.layers[l] == expected_draw.order_parameters.layers[l]);
+    }
+    CHECK(draw.order_parameters.readout == expected_draw.order_parameters.readout);
+    CHECK(chain.observe(x, false).mean.size() == 0);
+    CHECK(chain.observe(x, false).log_likelihood == draw.log_likelihood);
+    const std::vector<std::string> names = chain.coordinate_names();
+    CHECK(static_cast<Index>(names.size()) == chain.dimension());
+    CHECK(std::set<std::string>(names.begin(), names.end()).size() == names.size());
     CHECK((draw.mean - expected_draw.mean).norm() <
           1e-8 * std::max(1.0, expected_draw.mean.norm()));
     CHECK((draw.variance - expected_draw.variance).norm() <
@@ -134,5 +156,30 @@ TEST_CASE("a temperature of 0 is refused") {
   const LearnedProblem problem = learned_problems()[0];
   const LearnedData data = learned_data(problem);
   CHECK_THROWS_WITH(learned_chain(problem, data, 0.0),
-                    Catch::Matchers::ContainsSubstring("model.temperature = 0"));
+                    "model.temperature = 0: learned attention needs a finite temperature > 0");
+}
+
+TEST_CASE("a chain of learned attention refuses labels and architectures of other data") {
+  const LearnedProblem problem = learned_problems()[2];  // heads [2, 3], 7 examples
+  const LearnedData data = learned_data(problem);
+  const auto refusal = [&](std::vector<int> heads, Index outputs, const MatrixXd& labels) {
+    model::Architecture a = model::uniform_architecture(std::move(heads), 4, 1.0, outputs);
+    try {
+      LearnedChain(a, 0.2, data.attention, std::make_shared<MatrixXd>(labels), data.attention);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kBadStudy);
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const auto sizes = [](int paths, int outputs, const std::string& labels) {
+    return "learned attention: the architecture has " + std::to_string(paths) + " paths and " +
+           std::to_string(outputs) +
+           " outputs, the attention 6 paths and 7 examples, the labels are " + labels;
+  };
+  CHECK(refusal({2, 3}, 1, *data.labels) == "none");
+  CHECK(refusal({3, 2}, 1, *data.labels) == sizes(6, 1, "7 x 1"));
+  CHECK(refusal({2, 2}, 1, *data.labels) == sizes(4, 1, "7 x 1"));
+  CHECK(refusal({2, 3}, 2, *data.labels) == sizes(6, 2, "7 x 1"));
+  CHECK(refusal({2, 3}, 1, MatrixXd::Zero(6, 1)) == sizes(6, 1, "6 x 1"));
 }

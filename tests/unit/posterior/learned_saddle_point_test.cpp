@@ -1,5 +1,7 @@
 #include "headway/posterior/learned_saddle_point.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "catch.hpp"
@@ -64,6 +66,45 @@ TEST_CASE("at the joint minimum no step over attention or order parameters leads
       CHECK(std::abs(up - down) < 1e-5);  // no slope
     }
   }
+}
+
+TEST_CASE("a search that is interrupted, or has too few iterations, says so and where it was") {
+  class StopWhenTold final : public Observer {
+   public:
+    [[nodiscard]] bool interrupted() const override { return stop; }
+    bool stop = false;
+  };
+  const LearnedProblem problem = learned_problems()[2];
+  const LearnedData data = learned_data(problem);
+  const posterior::LearnedSetting setting{testing::learned_architecture(problem, 10), 0.2,
+                                          *data.attention, *data.labels};
+  const VectorXd start = start_of(data, 1);
+  StopWhenTold observer;
+  observer.stop = true;
+  const LearnedMinimum none = posterior::learned_saddle_point(setting, start, {}, observer);
+  CHECK(none.message == "interrupted");
+  CHECK_FALSE(none.converged);
+  CHECK(none.iterations == 0);
+  CHECK(none.z == start);
+  CHECK(std::isfinite(none.action));
+  observer.stop = false;
+  posterior::LearnedSaddleOptions few;
+  double before = HUGE_VAL;
+  for (const int most : {1, 2, 3}) {
+    few.max_iterations = most;
+    const LearnedMinimum part = posterior::learned_saddle_point(setting, start, few, observer);
+    CHECK(part.message == fmt::format("not converged after {} iterations", most));
+    CHECK_FALSE(part.converged);
+    CHECK(part.iterations == most);
+    CHECK(part.gradient_norm > few.gradient_tolerance);
+    CHECK_THAT(action_at(problem, data, part.z), Catch::Matchers::WithinRel(part.action, 1e-9));
+    CHECK(part.action < before);
+    before = part.action;
+  }
+  const LearnedMinimum whole = minimum(problem, data, start);
+  CHECK(whole.message == "converged");
+  CHECK(whole.iterations > 3);
+  CHECK(whole.action < before);
 }
 
 TEST_CASE("minima that differ by an exchange of heads count as one") {

@@ -1,5 +1,8 @@
 #include "headway/posterior/weight_posterior.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "catch.hpp"
@@ -157,6 +160,44 @@ TEST_CASE("Weights are named by layer, head and entry, counted from 1") {
   CHECK(names.back() == "a[2,2]");
 }
 
+TEST_CASE("Each weight has the name of its place in the network, for every architecture") {
+  for (const WeightProblem& problem : testing::weight_problems()) {
+    INFO(describe(problem));
+    const WeightPosterior posterior = make_weight_posterior(problem, random_weight_data(problem));
+    const std::vector<std::string> names = posterior.coordinate_names();
+    REQUIRE(static_cast<Index>(names.size()) == posterior.dimension());
+    const auto named = [&](const std::string& name) {
+      const auto at = std::find(names.begin(), names.end(), name);
+      INFO(name);
+      REQUIRE(at != names.end());
+      return static_cast<Index>(at - names.begin());
+    };
+    const VectorXd x =
+        VectorXd::LinSpaced(posterior.dimension(), 1.0, static_cast<double>(posterior.dimension()));
+    const model::LinearValueNetwork network = posterior.network(x);
+    std::size_t seen = 0;
+    const auto check = [&](const std::string& block, const MatrixXd& weights, double variance) {
+      for (Index i = 0; i < weights.rows(); ++i) {
+        for (Index j = 0; j < weights.cols(); ++j, ++seen) {
+          const bool vector = block == "a" && problem.architecture.outputs == 1;
+          const Index at = named(vector ? fmt::format("a[{}]", j + 1)
+                                        : fmt::format("{}[{},{}]", block, i + 1, j + 1));
+          CHECK_THAT(weights(i, j) / std::sqrt(variance), WithinRel(x[at], 1e-12));
+        }
+      }
+    };
+    const model::Architecture& a = problem.architecture;
+    check("V_0", network.input, a.variances[0]);
+    for (std::size_t l = 0; l < a.heads.size(); ++l) {
+      for (std::size_t h = 0; h < network.values[l].size(); ++h) {
+        check(fmt::format("V_{}^{}", l + 1, h + 1), network.values[l][h], a.variances[l + 1]);
+      }
+    }
+    check("a", network.readout, a.variances.back());
+    CHECK(seen == names.size());
+  }
+}
+
 TEST_CASE("Absurd problems are refused by name") {
   const WeightProblem good = testing::weight_problems()[2];
   const WeightData data = random_weight_data(good);
@@ -164,23 +205,32 @@ TEST_CASE("Absurd problems are refused by name") {
   WeightProblem cold = good;
   for (const double temperature : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
     cold.temperature = temperature;
-    CHECK_THAT(message_of(cold, data), Catch::Matchers::ContainsSubstring("temperature"));
+    CHECK(message_of(cold, data) ==
+          fmt::format("model.temperature = {}: sampling needs a finite temperature > 0",
+                      temperature));
   }
   WeightProblem other = good;
   other.architecture.heads = {2, 2};
-  CHECK_THAT(message_of(other, data), Catch::Matchers::ContainsSubstring("4 paths"));
+  CHECK(message_of(other, data) ==
+        "the architecture has 4 paths and 1 outputs, but the path kernels have 6 and 1");
   other = good;
   other.architecture.outputs = 2;
-  CHECK_THAT(message_of(other, data), Catch::Matchers::ContainsSubstring("2 outputs"));
+  CHECK(message_of(other, data) ==
+        "the architecture has 6 paths and 2 outputs, but the path kernels have 6 and 1");
   WeightData wrong = data;
   wrong.test_features = std::make_shared<const MatrixXd>(MatrixXd::Zero(2, 5));
-  CHECK_THAT(message_of(good, wrong), Catch::Matchers::ContainsSubstring("test set has 5"));
+  CHECK(message_of(good, wrong) ==
+        "the test set has 5 path features an example, but the training set has 18");
   WeightPosterior posterior = make_weight_posterior(good, data);
   model::LinearValueNetwork network = posterior.network(random_position(posterior.dimension(), 1));
   network.values[1][2].resize(1, 1);
-  CHECK_THROWS_AS(posterior.position(network), Error);
+  CHECK_THROWS_WITH(posterior.position(network),
+                    "head 3 of block 2 of the network is 1 x 1, but the architecture has 2 x 5");
+  const std::string others = "the network has other layers or heads than the architecture";
+  network.values[1].pop_back();
+  CHECK_THROWS_WITH(posterior.position(network), others);
   network.values.pop_back();
-  CHECK_THROWS_AS(posterior.position(network), Error);
+  CHECK_THROWS_WITH(posterior.position(network), others);
 }
 
 TEST_CASE("Without a test set there is no predictor") {

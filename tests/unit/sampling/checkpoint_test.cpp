@@ -1,6 +1,7 @@
 // A checkpoint is accepted only by its own run, and only when its parts fit together.
 #include "headway/sampling/checkpoint.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -40,7 +41,8 @@ TEST_CASE("a checkpoint of other settings is refused, naming the first line that
   CHECK(refused(options, target) == "(accepted)");
   SamplerOptions other = options;
   other.seed = 2;
-  CHECK(says(refused(other, target), "\"seed = 1\", this run has \"seed = 2\""));
+  CHECK(refused(other, target) ==
+        "the checkpoint belongs to another run: it has \"seed = 1\", this run has \"seed = 2\"");
   other = options;
   other.sampler = SamplerKind::kMala;
   CHECK(says(refused(other, target), "sampler = nuts"));
@@ -53,6 +55,51 @@ TEST_CASE("a checkpoint of other settings is refused, naming the first line that
   other.threads = 2;
   other.checkpoint_seconds = 5.0;
   CHECK(refused(other, target) == "(accepted)");
+  other = options;
+  other.draws = 9;
+  CHECK(refused(other, target) ==
+        "sampler option draws = 9: chain 1 of the checkpoint already has 10");
+  // A line that only this run has.
+  Checkpoint older = state;
+  older.settings.erase(older.settings.rfind("keep_draws"));
+  CHECK_THROWS_WITH(require_matching(older, options, 2, target.fingerprint()),
+                    "the checkpoint belongs to another run: it has \"(nothing)\", this run has "
+                    "\"keep_draws = true\"");
+}
+
+TEST_CASE("every setting that changes the draws is in a checkpoint, in its own line") {
+  using Change = void (*)(SamplerOptions&);
+  const std::pair<std::string, Change> changes[] = {
+      {"sampler = mala", [](SamplerOptions& o) { o.sampler = SamplerKind::kMala; }},
+      {"chains = 5", [](SamplerOptions& o) { o.chains = 5; }},
+      {"warmup = 7", [](SamplerOptions& o) { o.warmup = 7; }},
+      {"thin = 3", [](SamplerOptions& o) { o.thin = 3; }},
+      {"seed = 12", [](SamplerOptions& o) { o.seed = 12; }},
+      {"first_stream = 9", [](SamplerOptions& o) { o.first_stream = 9; }},
+      {"metric = dense", [](SamplerOptions& o) { o.metric = MetricKind::kDense; }},
+      {"target_accept = 0.7", [](SamplerOptions& o) { o.target_accept = 0.7; }},
+      {"step_size = 0.25", [](SamplerOptions& o) { o.step_size = 0.25; }},
+      {"max_tree_depth = 4", [](SamplerOptions& o) { o.max_tree_depth = 4; }},
+      {"divergence_threshold = 50", [](SamplerOptions& o) { o.divergence_threshold = 50.0; }},
+      {"integration_time = 2.5", [](SamplerOptions& o) { o.integration_time = 2.5; }},
+      {"step_size_jitter = 0.125", [](SamplerOptions& o) { o.step_size_jitter = 0.125; }},
+      {"max_leapfrog_steps = 33", [](SamplerOptions& o) { o.max_leapfrog_steps = 33; }},
+      {"initial_radius = 1.5", [](SamplerOptions& o) { o.initial_radius = 1.5; }},
+      {"start_attempts = 6", [](SamplerOptions& o) { o.start_attempts = 6; }},
+      {"keep_draws = false", [](SamplerOptions& o) { o.keep_draws = false; }},
+  };
+  const std::string before = describe_settings({}, 2, "t");
+  CHECK(says(before, "dimension = 2\ntarget = t\n"));
+  for (const auto& [line, change] : changes) {
+    CAPTURE(line);
+    SamplerOptions options;
+    change(options);
+    const std::string text = describe_settings(options, 2, "t");
+    CHECK(says("\n" + text, "\n" + line + "\n"));
+    CHECK_FALSE(says("\n" + before, "\n" + line + "\n"));
+    CHECK(std::count(text.begin(), text.end(), '\n') ==
+          std::count(before.begin(), before.end(), '\n'));
+  }
 }
 
 TEST_CASE("a checkpoint whose parts do not fit is refused") {
@@ -78,10 +125,12 @@ TEST_CASE("a checkpoint whose parts do not fit is refused") {
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].draws.pop_back(); }), "draws"));
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].statistics.pop_back(); }), "chain 1"));
   CHECK(says(refused([](Checkpoint& c) { c.chains[0].inverse_metric.resize(1, 1); }), "metric"));
-  CHECK(says(refused([](Checkpoint& c) { c.chains[0].chain = 4; }), "chain 5"));
+  CHECK(refused([](Checkpoint& c) { c.chains[0].chain = 4; }) ==
+        "checkpoint: chain 5 stands in the place of chain 1");
   CHECK(refused([](Checkpoint& c) { c.chains[0].iteration = -1; }) ==
         "checkpoint, chain 1: iteration has size -1, expected 0");
-  CHECK(says(refused([](Checkpoint& c) { c.chains.clear(); }), "chains"));
+  CHECK(refused([](Checkpoint& c) { c.chains.clear(); }) ==
+        "checkpoint, chain 0: chains has size 0, expected 1");
 }
 
 namespace {

@@ -81,7 +81,34 @@ TEST_CASE("each bad option is named with its value") {
     CHECK(message.find(field) != std::string::npos);
     CHECK(message.find("must be") != std::string::npos);
   }
-  CHECK(bad_study([] { SamplerOptions().validate(0); }).find("dimension = 0") != std::string::npos);
+  CHECK(bad_study([] { SamplerOptions().validate(0); }) ==
+        "target dimension = 0: must be 1 or more");
+  SamplerOptions starts;
+  starts.starts = {VectorXd::Zero(3)};
+  CHECK(bad_study([&] { starts.validate(3); }) ==
+        "sampler.starts = 1 positions: must be none, or one for each of the 4 chains");
+  starts.starts.assign(4, VectorXd::Zero(3));
+  CHECK(bad_study([&] { starts.validate(3); }) == "(accepted)");
+  CHECK(bad_study([&] { starts.validate(2); }) ==
+        "sampler.starts[1] = 3 numbers: must be 2 finite numbers");
+}
+
+TEST_CASE("options are accepted at the ends of their ranges") {
+  using Change = std::function<void(SamplerOptions&)>;
+  const std::vector<Change> changes = {
+      [](auto& o) { o.chains = 1; },          [](auto& o) { o.warmup = 0; },
+      [](auto& o) { o.draws = 1; },           [](auto& o) { o.thin = 1; },
+      [](auto& o) { o.threads = 0; },         [](auto& o) { o.max_tree_depth = 1; },
+      [](auto& o) { o.max_tree_depth = 20; }, [](auto& o) { o.max_leapfrog_steps = 1; },
+      [](auto& o) { o.start_attempts = 1; },  [](auto& o) { o.step_size_jitter = 0.0; },
+      [](auto& o) { o.replicas = 1; },        [](auto& o) { o.checkpoint_seconds = 0.0; },
+      [](auto& o) { o.target_accept = 1e-9; }};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    CAPTURE(i);
+    SamplerOptions options;
+    changes[i](options);
+    CHECK_NOTHROW(options.validate(1));
+  }
 }
 
 TEST_CASE("acceptance defaults follow the sampler") {

@@ -1,6 +1,10 @@
 #include "headway/dataset.hpp"
 
+#include <cstdint>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -66,10 +70,60 @@ TEST_CASE("Asking for a mask or attention that is not there is an error") {
 }
 
 TEST_CASE("Arrays that do not fit each other are errors") {
-  CHECK_THROWS_AS(MemoryExamples(counting({2, 3})), headway::Error);
-  CHECK_THROWS_AS(MemoryExamples(counting({2, 3, 2}), {1, 1, 1}), headway::Error);
-  CHECK_THROWS_AS(MemoryExamples(counting({2, 3, 2}), {}, {counting({2, 1, 3, 2})}),
-                  headway::Error);
-  CHECK_THROWS_AS(MemoryExamples(counting({2, 3, 2}), {}, {counting({1, 1, 3, 3})}),
-                  headway::Error);
+  const auto refusal = [](Tensor inputs, std::vector<std::uint8_t> mask = {},
+                          std::vector<Tensor> attention = {}) -> std::string {
+    try {
+      MemoryExamples(std::move(inputs), std::move(mask), std::move(attention));
+    } catch (const headway::Error& error) {
+      CHECK(error.kind() == headway::ErrorKind::kBadData);
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string inputs = ": must be [P, S, N_0] with as many values";
+  CHECK(refusal(counting({2, 3})) == "inputs: has 2 dimensions and 6 values" + inputs);
+  Tensor few = counting({2, 3, 2});
+  few.values.pop_back();
+  CHECK(refusal(few) == "inputs: has 3 dimensions and 11 values" + inputs);
+  const std::string mask = ": must be empty or [P, S] = [2, 3]";
+  CHECK(refusal(counting({2, 3, 2}), {1, 1, 1}) == "mask: has 3 values" + mask);
+  CHECK(refusal(counting({2, 3, 2}), std::vector<std::uint8_t>(7, 1)) ==
+        "mask: has 7 values" + mask);
+  CHECK(refusal(counting({2, 3, 2}), std::vector<std::uint8_t>(6, 1)) == "none");
+  const std::string attention = ": must be [P, H, S, S] = [2, H, 3, 3] with as many values";
+  const Tensor good = counting({2, 4, 3, 3});
+  CHECK(refusal(counting({2, 3, 2}), {}, {good, good}) == "none");
+  for (const std::vector<Index>& shape : std::vector<std::vector<Index>>{
+           {2, 1, 3, 2}, {1, 1, 3, 3}, {2, 1, 2, 3}, {2, 3, 3}, {3, 1, 3, 3}}) {
+    std::string text;
+    for (const Index n : shape) text += (text.empty() ? "" : ", ") + std::to_string(n);
+    CHECK(refusal(counting({2, 3, 2}), {}, {counting(shape)}) ==
+          "attention of layer 1: is [" + text + "]" + attention);
+    CHECK(refusal(counting({2, 3, 2}), {}, {good, counting(shape)}) ==
+          "attention of layer 2: is [" + text + "]" + attention);
+  }
+  Tensor short_one = good;
+  short_one.values.pop_back();
+  CHECK(refusal(counting({2, 3, 2}), {}, {short_one}) ==
+        "attention of layer 1: is [2, 4, 3, 3]" + attention);
+}
+
+TEST_CASE("The name of a set is a short word, and none of the splits outside sets") {
+  using headway::tasks::set_name_fault;
+  const std::string none =
+      "not a valid set name; allowed: a letter, then letters, digits, - and _, "
+      "at most 40";
+  for (const std::string name : {"a", "Z", "trains", "test-2", "a_B-9", "tests"}) {
+    CHECK(set_name_fault(name).empty());
+  }
+  CHECK(set_name_fault(std::string(40, 'x')).empty());
+  for (const std::string name :
+       {"", "1a", "-a", "_a", "a b", "a/b", "a.b", "a\n", "\u00e9", "a{", "a[", "a@", "a`"}) {
+    CAPTURE(name);
+    CHECK(set_name_fault(name) == none);
+  }
+  CHECK(set_name_fault(std::string(41, 'x')) == none);
+  for (const std::string name : {"train", "test"}) {
+    CHECK(set_name_fault(name) == "taken by a split outside sets; allowed: any other name");
+  }
 }

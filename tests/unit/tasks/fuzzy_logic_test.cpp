@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
@@ -281,6 +282,41 @@ TEST_CASE("Bad fuzzy-logic options name the field, its value and what is allowed
   FuzzyLogicOptions few = with_size(4, 2, 0.95);
   few.reject_uncovered = false;
   CHECK_FALSE(split_fuzzy_logic_tasks(few).uncovered_terms.empty());
+}
+
+TEST_CASE("Options that do not fit each other are refused with all their keys, the worst first") {
+  using Fields = std::vector<std::string>;
+  const Fields terms = {"task.terms_per_task", "task.variables"};
+  const Fields all = {"task.held_out", "task.terms_per_task", "task.variables"};
+  const auto check = [](const FuzzyLogicOptions& options, const std::string& words,
+                        const Fields& fields) {
+    try {
+      split_fuzzy_logic_tasks(options);
+      FAIL("accepted");
+    } catch (const headway::OptionError& error) {
+      CHECK(std::string(error.what()) == words);
+      CHECK(error.fields() == fields);
+    }
+  };
+  check(with_size(4, 5),
+        "task.terms_per_task = 5: must be at most 4, the unknown terms of 4 variables", terms);
+  check(
+      with_size(6, 5),
+      "task.terms_per_task = 5: makes 1712304 tasks of 48 known terms: must make at most 1000000. "
+      "Take fewer variables or terms",
+      terms);
+  check(with_size(4, 2, 0.0),
+        "task.held_out = 0: leaves 66 of 66 tasks for training and 0 held out: each must have at "
+        "least one",
+        all);
+  check(with_size(4, 2, 1.0),
+        "task.held_out = 1: leaves 0 of 66 tasks for training and 66 held out: each must have at "
+        "least one",
+        all);
+  check(with_size(4, 2, 0.95),
+        "task.held_out = 0.95: must be smaller: it leaves 4 training tasks of 2 terms, too few to "
+        "have all 12 known terms. Or set reject_uncovered = false",
+        all);
 }
 
 TEST_CASE("A held-out share with which almost no split covers all terms is an error") {

@@ -321,7 +321,16 @@ TEST_CASE("Every bad option is an error that names it") {
       {"task.layers[1].heads[1].shift = 7", [](auto* o) { o->layers[0][0].shift = 7; }},
       {"task.layers[2].heads[1].perturbation = -2",
        [](auto* o) { o->layers[1][0].perturbation = -2.0; }},
-      {"task.layers: 1000 head matrices",
+      {"task.features = 7: must be even: half of the features for each hidden state",
+       [](auto* o) { o->features = 7; }},
+      {"task.layers[1].heads[1].shift = -7: must be from -6 to 6, the number of tokens",
+       [](auto* o) { o->layers[0][0].shift = -7; }},
+      {"task.layers[1].heads[2].name = \"one\": must be different from the name of "
+       "task.layers[1].heads[1]",
+       [](auto* o) { o->layers[0][0].name = o->layers[0][1].name = "one"; }},
+      {"task.layers[2].heads is empty: must have at least one head",
+       [](auto* o) { o->layers[1].clear(); }},
+      {"task.layers: 1000 head matrices of 10007 x 10007 numbers take 746.1 GiB: must be at most ",
        [](auto* o) {
          o->features = 10000;
          o->layers[0].resize(999);
@@ -339,4 +348,22 @@ TEST_CASE("Every bad option is an error that names it") {
       CHECK(std::string(error.what()).find(fault.field) == 0);
     }
   }
+}
+
+TEST_CASE("Options at the ends of their ranges make a chain") {
+  HiddenMarkovChainOptions options = small_task();
+  options.train_examples = 1;
+  options.test_examples = 1;
+  options.tokens = 1;
+  options.features = 2;
+  options.layers[0][0].shift = 1;
+  options.layers[0][1].shift = -1;
+  options.layers[0][0].beta = 0.0;
+  options.noise = {0.0, 0.0, 0.0};
+  options.stay_probability = {0.0, 1.0};
+  options.layers[1][0].name = options.layers[0][0].name = "one";  // of different layers
+  const Dataset data = make_hidden_markov_chain(options, 1);
+  CHECK(data.train.size() == 1);
+  CHECK(data.train.examples->tokens() == 2);
+  CHECK(data.train.examples->features() == 4);
 }

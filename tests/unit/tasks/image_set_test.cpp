@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -10,7 +11,6 @@
 #include "image_sets.hpp"
 #include "tasks/drawing_collection.hpp"
 
-using Catch::Matchers::ContainsSubstring;
 using headway::Error;
 using headway::Index;
 using headway::Rng;
@@ -75,8 +75,12 @@ TEST_CASE("Scaling keeps up and down, left and right apart") {
 }
 
 TEST_CASE("Scaling refuses pixels that are not an image") {
-  CHECK_THROWS_AS(resize_grey(Pixels(5), 2, 3, 32), Error);
+  CHECK_THROWS_WITH(resize_grey(Pixels(5), 2, 3, 32),
+                    "resize_grey: 5 pixels of an image of 2 x 3 to 32 x 32");
   CHECK_THROWS_AS(resize_grey(Pixels(), 0, 0, 32), Error);
+  CHECK_THROWS_AS(resize_grey(Pixels(), 0, 3, 32), Error);
+  CHECK_THROWS_AS(resize_grey(Pixels(6), 2, 3, 0), Error);
+  CHECK(resize_grey(Pixels(6, 9), 2, 3, 1) == Pixels{9});
 }
 
 TEST_CASE("Classes stand one after the other") {
@@ -115,10 +119,14 @@ TEST_CASE("A class of two sets is kept once, and must be the same in both") {
   CHECK(merged.name == "one, two");
 
   const std::vector<ImageSet> unlike = {sets[0], tiny_set("three", {{"a", {1, 9}}})};
-  CHECK_THROWS_WITH(merge_image_sets(unlike),
-                    ContainsSubstring("three") && ContainsSubstring("alphabet/a"));
+  const std::string same = ", with other drawings: must have the same drawings in all sets";
+  CHECK_THROWS_WITH(merge_image_sets(unlike), "three: class alphabet/a is also in one" + same);
+  const std::vector<ImageSet> third = {sets[0], sets[1], unlike[1]};
+  CHECK_THROWS_WITH(merge_image_sets(third), "three: class alphabet/a is also in one, two" + same);
   const std::vector<ImageSet> sizes = {sets[0], *random_image_set(2)};
-  CHECK_THROWS_WITH(merge_image_sets(sizes), ContainsSubstring("32 x 32"));
+  CHECK_THROWS_WITH(merge_image_sets(sizes),
+                    "random images: images are 32 x 32, but those of one are 1 x 1");
+  CHECK(merge_image_sets(std::vector<ImageSet>{}).classes.empty());
 }
 
 TEST_CASE("collected drawings come in the order of their names, each once") {

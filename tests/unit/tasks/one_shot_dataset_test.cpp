@@ -129,27 +129,31 @@ TEST_CASE("Heads that do not fit are errors that name layer and head") {
       FAIL("no error; expected: " << text);
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::kBadData);
-      CHECK_THAT(std::string(error.what()), ContainsSubstring(text));
+      CHECK(std::string(error.what()) == text);
     }
   };
-  fails({}, "no layer of heads");
+  const std::string sizes_of = ": must be G x N_0 = 3 x 192, the same G in all heads of a layer";
+  const std::string numbers =
+      ": must be as many query as key matrices, at least one, no weights, and a name for each head "
+      "or none";
+  fails({}, "attention: no layer of heads: must have at least one");
   auto heads = random_heads({2, 2}, 3);
   heads[1].key.pop_back();
-  fails(heads, "layer 2: 2 query, 1 key");
+  fails(heads, "attention of layer 2: 2 query, 1 key and 0 weight matrices, 0 names" + numbers);
   heads = random_heads({2, 2}, 3);
   heads[1].key[1] = MatrixXd::Zero(3, 191);
-  fails(heads, "key of layer 2, head 2: is 3 x 191");
+  fails(heads, "key of layer 2, head 2: is 3 x 191" + sizes_of);
   heads[1].key[1] = MatrixXd::Zero(4, 192);
-  fails(heads, "key of layer 2, head 2: is 4 x 192");
+  fails(heads, "key of layer 2, head 2: is 4 x 192" + sizes_of);
   heads = random_heads({2}, 3);
   heads[0].query[1](2, 7) = std::numeric_limits<double>::infinity();
   fails(heads, "query of layer 1, head 2: has an entry that is not finite");
   heads = random_heads({2}, 3);
   heads[0].weights.push_back(MatrixXd::Zero(192, 192));
-  fails(heads, "1 weight");
+  fails(heads, "attention of layer 1: 2 query, 2 key and 1 weight matrices, 0 names" + numbers);
   heads = random_heads({2}, 3);
   heads[0].names = {"one"};
-  fails(heads, "1 names");
+  fails(heads, "attention of layer 1: 2 query, 2 key and 0 weight matrices, 1 names" + numbers);
   OneShotDatasetOptions none = sizes(0, 4);
   CHECK_THROWS_WITH(make_one_shot_dataset(generator, generator, random_heads({1}, 3), none),
                     ContainsSubstring("OneShotDatasetOptions.train_examples = 0"));

@@ -12,7 +12,6 @@
 
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
-using headway::Error;
 using headway::Index;
 using headway::testing::SravenBruteForce;
 using namespace headway::tasks;
@@ -192,13 +191,21 @@ TEST_CASE("The ceiling does not depend on the threads") {
 
 TEST_CASE("Bad input of the Bayesian solver is an error") {
   const SravenOptions options;
-  CHECK_THROWS_AS(SravenBayes(options, std::vector<SravenRuleSet>{}), Error);
-  CHECK_THROWS_AS(SravenBayes(options, all_sraven_rule_sets(3)), Error);
+  CHECK_THROWS_WITH(SravenBayes(options, std::vector<SravenRuleSet>{}),
+                    "SravenBayes: no rule sets: must be at least one");
+  CHECK_THROWS_WITH(SravenBayes(options, all_sraven_rule_sets(3)),
+                    "SravenBayes: a rule set of 3 rules: must be 4 rules in order");
   const std::vector<SravenRuleSet> unsorted = {
       {SravenRule::kSum, SravenRule::kConstant, SravenRule::kSum, SravenRule::kSum}};
-  CHECK_THROWS_AS(SravenBayes(options, unsorted), Error);
+  CHECK_THROWS_WITH(SravenBayes(options, unsorted),
+                    "SravenBayes: a rule set of 4 rules: must be 4 rules in order");
   const SravenBayes bayes(options, all_sraven_rule_sets(4));
-  CHECK_THROWS_AS(bayes.posterior(std::vector<std::uint8_t>(31)), Error);
-  CHECK_THROWS_AS(bayes.posterior(std::vector<std::uint8_t>(32, 8)), Error);
-  CHECK_THROWS_AS(sraven_ceiling(SravenGenerator(options), SravenPrior::kAllRuleSets, 1), Error);
+  CHECK_THROWS_WITH(bayes.posterior(std::vector<std::uint8_t>(31)),
+                    "sraven: 31 symbols: must be the 32 of eight panels of 4 features");
+  std::vector<std::uint8_t> symbols(32, 7);
+  CHECK_NOTHROW(bayes.posterior(symbols));
+  symbols[31] = 8;
+  CHECK_THROWS_WITH(bayes.posterior(symbols), "sraven: symbol 8 at 31: must be from 0 to 7");
+  CHECK_THROWS_WITH(sraven_ceiling(SravenGenerator(options), SravenPrior::kAllRuleSets, 1),
+                    "sraven_ceiling: instances = 1: must be at least 2");
 }

@@ -167,9 +167,14 @@ TEST_CASE("One-hot tokens have a 1 at the symbol, and none in the last panel") {
       CHECK(tokens[8 * s + f] == (instance.symbols[s] == f ? 1.0F : 0.0F));
     }
   }
-  CHECK_THROWS_AS(expand_sraven_one_hot(instance.symbols, 9, tokens), Error);
-  CHECK_THROWS_AS(
-      expand_sraven_one_hot(std::vector<std::uint8_t>{8}, 8, std::span(tokens).first(8)), Error);
+  CHECK_THROWS_WITH(expand_sraven_one_hot(instance.symbols, 9, tokens),
+                    "expand_sraven_one_hot: room for 288 numbers, must be 36 x 9");
+  const auto of_two = [&](std::uint8_t second) {
+    expand_sraven_one_hot(std::vector<std::uint8_t>{7, second}, 8, std::span(tokens).first(16));
+  };
+  CHECK_NOTHROW(of_two(7));
+  CHECK_THROWS_WITH(of_two(8), "expand_sraven_one_hot: symbol 8 at 1: must be from 0 to 7, or " +
+                                   std::to_string(kSravenBlank) + " for a blank");
 }
 
 TEST_CASE("SRAVEN instances are the same in any order, on any thread, and in batches") {

@@ -120,3 +120,32 @@ TEST_CASE(
   u.layers[1](0, 0) = -1.0;
   REQUIRE_FALSE(theory::evaluate_entropy(c.architecture, u).has_value());
 }
+
+TEST_CASE("the action is entropy and energy, and infinite where there is neither") {
+  for (const std::vector<int>& heads : kHeads) {
+    const test::TheoryCase c = random_case(heads, 2, 4, 3, 11);
+    Rng rng(3, StreamPurpose::kTests);
+    theory::OrderParameters u = test::random_order_parameters(c.architecture, rng);
+    const theory::Action action(c.architecture, 0.2,
+                                test::kernels_of(c, theory::KernelForm::kStreamed));
+    const theory::Action::Evaluation at = action.evaluate(u);
+    const theory::Entropy entropy = *theory::evaluate_entropy(c.architecture, u);
+    REQUIRE(at.energy != nullptr);
+    CHECK(at.entropy == entropy.value);
+    CHECK_THAT(at.value,
+               Catch::Matchers::WithinRel(
+                   entropy.value + test::reference_energy(c, u.layers.front(), 0.2), 1e-11));
+    REQUIRE(at.gradient.size() == heads.size() + 1);
+    for (std::size_t l = 1; l < at.gradient.size(); ++l) {
+      CHECK(at.gradient[l] == entropy.gradient[l]);  // the energy knows U_1 alone
+    }
+    CHECK(relative_error(at.gradient[0] - entropy.gradient[0], at.energy->gradient) < 1e-12);
+    for (int l = 1; l <= static_cast<int>(heads.size()) + 1; ++l) {
+      theory::OrderParameters indefinite = u;
+      indefinite.at(l)(0, 0) = -1.0;
+      const theory::Action::Evaluation none = action.evaluate(indefinite);
+      CHECK(none.energy == nullptr);
+      CHECK(none.value == HUGE_VAL);
+    }
+  }
+}

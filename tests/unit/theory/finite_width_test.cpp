@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -71,6 +72,18 @@ double largest_error(const MatrixXd& variance, const Moments& exact) {
   return (variance.col(0) - exact.variance).cwiseQuotient(exact.variance).cwiseAbs().maxCoeff();
 }
 
+/// The reason of a correction that is not defined, by the first U of its mean that has no Cholesky
+/// factor.
+std::string why_undefined(const theory::OrderParameters& mean) {
+  const int layers = static_cast<int>(mean.layers.size());
+  for (int l = 1; l <= layers + 1; ++l) {
+    if (layers == 0 || Eigen::LLT<MatrixXd>(mean.at(l)).info() == Eigen::Success) continue;
+    return "the corrected U_" + (l <= layers ? std::to_string(l) : std::string("a")) +
+           " is not positive definite: the width is too small for a first correction";
+  }
+  return "the Hessian at the saddle point is not positive definite";
+}
+
 /// The correction, and the parts of the second line of eq. 41.
 struct Corrected {
   theory::FiniteWidthCorrection correction;
@@ -125,14 +138,20 @@ TEST_CASE("the error of the corrected variance falls as the square of the width"
 }
 
 TEST_CASE("a corrected variance is undefined where the expansion makes it negative") {
-  Index negative = 0;
+  Index negative = 0, undefined = 0;
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     test::TheoryCase c = random_case({2, 2}, 1, 4, 3, seed);
     c.architecture.widths = {1, 1, 1};
     Rng rng(seed, StreamPurpose::kTests);
     const MatrixXd test_features = test::random_matrix(20, c.features.cols(), rng) / 3.0;
     const Corrected corrected = correct(c, test_features, 0.9);
-    if (!corrected.correction.defined) continue;
+    if (!corrected.correction.defined) {
+      ++undefined;
+      CHECK(corrected.correction.reason == why_undefined(corrected.correction.mean));
+      CHECK(corrected.correction.prediction.mean.size() == 0);
+      continue;
+    }
+    CHECK(corrected.correction.reason.empty());
     const MatrixXd sum =
         corrected.at_mean + corrected.parts.mean_variance + corrected.parts.variance_shift;
     const MatrixXd& variance = corrected.correction.prediction.variance;
@@ -146,4 +165,5 @@ TEST_CASE("a corrected variance is undefined where the expansion makes it negati
     }
   }
   CHECK(negative > 0);
+  CHECK(undefined > 0);
 }

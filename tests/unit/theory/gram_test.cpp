@@ -1,6 +1,9 @@
 #include "headway/theory/gram.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
 
 #include "catch.hpp"
 #include "theory_problems.hpp"
@@ -48,19 +51,75 @@ TEST_CASE("Gram matrices that no data have are told apart, each by its fault") {
     change(bad);
     return theory::gram_fault(bad, 4);
   };
-  using Catch::Matchers::ContainsSubstring;
-  CHECK_THAT(fault([](auto& g) { g.gram(3, 3) = -g.gram(3, 3); }),
-             ContainsSubstring("not positive semidefinite"));
-  CHECK_THAT(fault([](auto& g) { g.gram(3, 1) += 0.1; }), ContainsSubstring("not symmetric"));
-  CHECK_THAT(fault([](auto& g) { g.gram(0, 0) = std::nan(""); }), ContainsSubstring("finite"));
-  CHECK_THAT(fault([](auto& g) { g.projection *= 3.0; }), ContainsSubstring("other data"));
-  CHECK_THAT(fault([](auto& g) { g.examples = 0; }), ContainsSubstring("at least 1"));
-  CHECK_THAT(fault([](auto& g) { g.projection = g.projection.topRows(5).eval(); }),
-             ContainsSubstring("do not fit"));
-  CHECK_THAT(fault([](auto& g) {
-               g.gram.middleRows(6, 3).setZero();
-               g.gram.middleCols(6, 3).setZero();
-             }),
-             ContainsSubstring("path 3 of 4 has only features that are zero"));
-  CHECK_THAT(theory::gram_fault(good, 5), ContainsSubstring("a multiple of 5 paths"));
+  CHECK(fault([](auto& g) { g.gram(3, 3) = -g.gram(3, 3); }) ==
+        "the Gram matrix is not positive semidefinite, so it belongs to no features");
+  const double largest = good.gram.cwiseAbs().maxCoeff();
+  CHECK(fault([](auto& g) { g.gram(3, 1) += 0.1; }) ==
+        fmt::format("the Gram matrix is not symmetric: entries differ by 1.0e-01, the largest is "
+                    "{:.1e}",
+                    largest));
+  CHECK(fault([&](auto& g) { g.gram(3, 1) += 0.9e-6 * largest; }).empty());
+  const std::string finite =
+      "it holds numbers that are not finite (or its sums overflow); allowed: finite numbers";
+  CHECK(fault([](auto& g) { g.gram(0, 0) = std::nan(""); }) == finite);
+  CHECK(fault([](auto& g) { g.projection(2, 1) = HUGE_VAL; }) == finite);
+  CHECK(fault([](auto& g) { g.label_square(1, 0) = -HUGE_VAL; }) == finite);
+  const std::string other =
+      "the projections are larger than labels of this size allow, so they belong to other data";
+  CHECK(fault([](auto& g) { g.projection *= 3.0; }) == other);
+  CHECK(fault([](auto& g) { g.projection *= 0.5; }).empty());
+  CHECK(fault([](auto& g) { g.label_square.setZero(); }) == other);
+  CHECK(fault([](auto& g) { g.examples = 0; }) == "0 examples; allowed: at least 1");
+  const auto sizes = [](const std::string& projections, const std::string& labels) {
+    return "projections of " + projections + " and label products of " + labels +
+           " do not fit; allowed: D x C and C x C with D = 12";
+  };
+  CHECK(fault([](auto& g) { g.projection = g.projection.topRows(5).eval(); }) ==
+        sizes("5 x 2", "2 x 2"));
+  CHECK(fault([](auto& g) { g.projection = g.projection.leftCols(1).eval(); }) ==
+        sizes("12 x 1", "2 x 2"));
+  CHECK(fault([](auto& g) { g.label_square = g.label_square.leftCols(1).eval(); }) ==
+        sizes("12 x 2", "2 x 1"));
+  CHECK(fault([](auto& g) { g.label_square = g.label_square.topRows(1).eval(); }) ==
+        sizes("12 x 2", "1 x 2"));
+  for (const Index path : {0, 2, 3}) {
+    CHECK(fault([path](auto& g) {
+            g.gram.middleRows(3 * path, 3).setZero();
+            g.gram.middleCols(3 * path, 3).setZero();
+          }) ==
+          fmt::format("path {} of 4 has only features that are zero; leave it out", path + 1));
+  }
+  const auto square = [](const std::string& size, int paths) {
+    return fmt::format("the Gram matrix is {}; allowed: D x D, D a multiple of {} paths", size,
+                       paths);
+  };
+  CHECK(theory::gram_fault(good, 5) == square("12 x 12", 5));
+  CHECK(theory::gram_fault(good, 0) == square("12 x 12", 0));
+  CHECK(fault([](auto& g) { g.gram = g.gram.leftCols(8).eval(); }) == square("12 x 8", 4));
+  CHECK(fault([](auto& g) { g.gram.resize(0, 0); }) == square("0 x 0", 4));
+}
+
+TEST_CASE(
+    "rows that stand for examples have their Gram matrices, with fewer rows than directions") {
+  for (const Index rank : {3, 9}) {  // below the number of examples, and full
+    for (const Index outputs : {1, 3}) {
+      test::TheoryCase c = random_case({2, 2}, outputs, 9, 4, 2);
+      Rng rng(6, StreamPurpose::kTests);
+      c.features = test::random_matrix(9, rank, rng) * test::random_matrix(rank, 16, rng);
+      const GramMatrices data = theory::gram_matrices(c.features, c.labels);
+      CHECK(theory::has_few_rows(data));
+      const theory::GramRows rows = theory::rows_of_gram(data);
+      CAPTURE(rank, outputs);
+      REQUIRE(rows.features.rows() == 9);
+      REQUIRE(rows.labels.rows() == 9);
+      const GramMatrices again = theory::gram_matrices(rows.features, rows.labels);
+      CHECK(test::relative_error(again.gram, data.gram) < 1e-13);
+      CHECK(test::relative_error(again.projection, data.projection) < 1e-12);
+      CHECK(test::relative_error(again.label_square, data.label_square) < 1e-12);
+    }
+  }
+  const test::TheoryCase many = random_case({2}, 1, 9, 4, 2);
+  CHECK_FALSE(theory::has_few_rows(theory::gram_matrices(many.features, many.labels)));
+  CHECK_THROWS_WITH(theory::rows_of_gram(theory::gram_matrices(many.features, many.labels)),
+                    "rows_of_gram: more examples than directions");
 }

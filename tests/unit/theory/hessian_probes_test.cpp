@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -164,6 +165,27 @@ TEST_CASE("probes report a saddle that is no minimum, and an interruption") {
       theory::finite_width_correction(*s.action, s.saddle, s.hessian, nullptr, stop);
   CHECK_FALSE(stopped.defined);
   CHECK(stopped.reason == "interrupted");
+  // And what a correction says to such probes, or to a Hessian that is none of a minimum.
+  const auto reason = [&](const auto& change) {
+    theory::HessianProbes probes = theory::probe_hessian(*s.curvature, 8, 1, s.observer);
+    change(probes);
+    const theory::FiniteWidthCorrection none = theory::finite_width_correction(
+        *s.action, s.saddle, *s.curvature, probes, nullptr, s.observer);
+    CHECK(none.defined == none.reason.empty());
+    return none.reason;
+  };
+  const std::string no_minimum = "the Hessian at the saddle point is not positive definite";
+  CHECK(reason([](auto&) {}).empty());
+  CHECK(reason([](auto& p) { p.positive = false; }) == no_minimum);
+  CHECK(reason([](auto& p) { p.interrupted = true; }) == "interrupted");
+  CHECK(reason([](auto& p) { p.draws.resize(3); }) == "fewer probes than groups of them");
+  CHECK(theory::finite_width_correction(*s.action, s.saddle, -s.hessian, nullptr, s.observer)
+            .reason == no_minimum);
+  StopAtOnce later;
+  CHECK(theory::finite_width_correction(*s.action, s.saddle, *s.curvature,
+                                        theory::probe_hessian(*s.curvature, 8, 1, s.observer),
+                                        nullptr, later)
+            .reason == "interrupted");
 }
 
 TEST_CASE(

@@ -5,6 +5,8 @@
 #endif
 
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -68,7 +70,65 @@ TEST_CASE("one evaluation of stored kernels reads each packed kernel twice") {
 }
 
 TEST_CASE("the cost of the form kAuto is an error") {
-  CHECK_THROWS_AS(theory::kernel_cost(KernelSizes{10, 2, 3, 1}, KernelForm::kAuto), Error);
+  CHECK_THROWS_WITH(theory::kernel_cost(KernelSizes{10, 2, 3, 1}, KernelForm::kAuto),
+                    "the cost of kernels whose form is not chosen");
+}
+
+TEST_CASE("forms that are impossible are refused, with what they need and what is allowed") {
+  const auto refusal = [](KernelForm form, Index outputs, double temperature,
+                          int ranks) -> std::string {
+    theory::PathKernelOptions options;
+    options.form = form;
+    options.smallest_temperature = temperature;
+    options.ranks = ranks;
+    try {
+      const KernelCost cost = theory::kernel_cost({10, 2, 3, outputs}, options);
+      CHECK(cost.form == form);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kBadStudy);
+      return error.what();
+    }
+    return "none";
+  };
+  for (const auto& [form, word] : {std::pair{KernelForm::kFeatureSpace, "feature_space"},
+                                   std::pair{KernelForm::kGram, "gram"}}) {
+    CHECK(refusal(form, 3, 1e-300, 1) == "none");
+    CHECK(refusal(form, 3, 0.0, 1) == std::string("solve.kernels = \"") + word +
+                                          "\": needs model.temperature > 0, but the smallest is 0");
+  }
+  CHECK(refusal(KernelForm::kStreamed, 3, 0.0, 1) == "none");
+  CHECK(refusal(KernelForm::kStored, 1, 0.0, 1) == "none");
+  CHECK(refusal(KernelForm::kStored, 3, 0.1, 1) ==
+        "solve.kernels = \"stored\": needs one output, but the data have 3; use \"streamed\"");
+  CHECK(refusal(KernelForm::kDistributed, 1, 0.0, 2) == "none");
+  CHECK(refusal(KernelForm::kDistributed, 2, 0.0, 2) ==
+        "solve.kernels = \"distributed\": needs one output, but the data have 2");
+  CHECK(refusal(KernelForm::kDistributed, 1, 0.1, 1) ==
+        "solve.kernels = \"distributed\": needs several ranks, as with mpirun -n R headway solve; "
+        "allowed here: \"auto\", \"stored\", \"streamed\", \"feature_space\" or \"gram\"");
+}
+
+TEST_CASE("packed kernels are stored as long as they take less than half of the memory") {
+  const KernelSizes sizes = {100, 4, 231, 1};
+  const double doubles = 8.0 * (4.0 * 5.0 / 2.0) * (100.0 * 101.0 / 2.0);
+  for (const bool compact : {false, true}) {
+    theory::PathKernelOptions options;
+    options.smallest_temperature = 0.1;
+    options.energy_tolerance = compact ? 1e-3 : 0.0;
+    options.compact_above_bytes = 0.0;
+    const double bytes = compact ? 0.5 * doubles : doubles;
+    options.memory_limit_bytes = 2.0 * bytes * 1.0001;
+    CHECK(theory::kernel_cost(sizes, options).form == KernelForm::kStored);
+    CHECK(theory::kernel_cost(sizes, options).compact == compact);
+    options.memory_limit_bytes = 2.0 * bytes;
+    CHECK(theory::kernel_cost(sizes, options).form == KernelForm::kStreamed);
+    CHECK_FALSE(theory::kernel_cost(sizes, options).compact);
+    options.memory_limit_bytes = 1e12;
+    options.compact_above_bytes = doubles;
+    CHECK_FALSE(theory::kernel_cost(sizes, options).compact);
+    options.compact_above_bytes = 0.9999 * doubles;
+    CHECK(theory::kernel_cost(sizes, options).compact == compact);
+  }
 }
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -1,5 +1,7 @@
 #include "headway/saddle_point.hpp"
 
+#include <fmt/format.h>
+
 #include <boost/math/tools/roots.hpp>
 #include <chrono>
 #include <cmath>
@@ -38,6 +40,11 @@ double difference(const theory::OrderParameters& a, const theory::OrderParameter
   return largest;
 }
 
+class StopAtOnce final : public Observer {
+ public:
+  [[nodiscard]] bool interrupted() const override { return true; }
+};
+
 theory::SaddlePointOptions with(Optimizer optimizer,
                                 Elimination elimination = Elimination::kJoint) {
   theory::SaddlePointOptions options;
@@ -58,8 +65,10 @@ TEST_CASE("a kernel below the rounding of K + T I gives no solution, and the sum
       c.features *= std::sqrt(1e-9);
       const theory::SaddlePointSummary summary = solve(c, 0.01, with(optimizer), form).summary;
       CHECK_FALSE(summary.converged);
-      CHECK_THAT(summary.message, Catch::Matchers::ContainsSubstring("variances [1e-09") &&
-                                      Catch::Matchers::ContainsSubstring("temperature 0.01"));
+      CHECK(summary.message ==
+            "not converged: at the variances [1e-09, 1e-09, 1e-09] the kernel is so small beside "
+            "the temperature 0.01 that rounding leaves nothing of it. Raise model.variances or "
+            "lower model.temperature");
     }
   }
 }
@@ -213,7 +222,18 @@ TEST_CASE("a summary explains itself") {
   options.max_iterations = 1;
   const theory::SaddlePoint stopped = solve(c, 0.01, options);
   REQUIRE_FALSE(stopped.summary.converged);
-  REQUIRE(stopped.summary.message.find("max_iterations") != std::string::npos);
+  const auto norm_of = [&c](const theory::SaddlePoint& s) {
+    return s.evaluation.scaled_gradient_norm(c.architecture);
+  };
+  CHECK(stopped.summary.message ==
+        fmt::format("not converged: gradient norm {:.1e} after 1 iterations. Raise "
+                    "solve.max_iterations, or try another solve.optimizer",
+                    norm_of(stopped)));
+  options = {};
+  options.gradient_tolerance = 2e-7;
+  const theory::SaddlePoint solved = solve(c, 0.01, options);
+  CHECK(solved.summary.message ==
+        fmt::format("converged: gradient norm {:.1e} <= 2.0e-07", norm_of(solved)));
   options.gradient_tolerance = -1;
   REQUIRE_THROWS_AS(solve(c, 0.01, options), Error);
   options = {};
@@ -230,8 +250,25 @@ TEST_CASE("Ceres stops after max_iterations and says so") {
   CHECK(stopped.summary.optimizer == "ceres");
   CHECK_FALSE(stopped.summary.converged);
   CHECK(stopped.summary.iterations == 3);
-  CHECK(stopped.summary.message.find("after 3 iterations. Raise solve.max_iterations") !=
-        std::string::npos);
+  CHECK(stopped.summary.message ==
+        fmt::format("not converged: gradient norm {:.1e} after 3 iterations. Raise "
+                    "solve.max_iterations; Ceres needs hundreds or thousands",
+                    stopped.summary.gradient_norm));
+  StopAtOnce stop;
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored));
+  const theory::SaddlePoint none =
+      theory::solve_saddle_point(action, theory::gaussian_process_order_parameters(c.architecture),
+                                 with(Optimizer::kCeres), stop);
+  CHECK_FALSE(none.summary.converged);
+  CHECK(none.summary.message.starts_with(
+      fmt::format("not converged: gradient norm {:.1e} (Ceres: ", none.summary.gradient_norm)));
+  options = with(Optimizer::kCeres);
+  options.gradient_tolerance = 1e-4;
+  const theory::SaddlePoint found = solve(c, 0.05, options);
+  CHECK(found.summary.converged);
+  CHECK(found.summary.message.starts_with(
+      fmt::format("converged: gradient norm {:.1e} (Ceres: ", found.summary.gradient_norm)));
+  CHECK(found.summary.evaluations > found.summary.iterations);
 }
 
 TEST_CASE("with too many unknowns for a dense Hessian, Newton-CG is chosen and finds the minimum") {
@@ -279,8 +316,10 @@ TEST_CASE(
     theory::SaddlePointOptions options;
     options.optimizer = optimizer;
     CHECK_THROWS_WITH(theory::solve_saddle_point(action, start, options, observer),
-                      Catch::Matchers::ContainsSubstring("6106 x 6106 unknowns") &&
-                          Catch::Matchers::ContainsSubstring("\"newton_cg\""));
+                      fmt::format("solve.optimizer = \"{}\": makes a matrix of 6106 x 6106 "
+                                  "unknowns; allowed: up to 6000. Take \"auto\" or \"newton_cg\", "
+                                  "which make none",
+                                  word_of(optimizer)));
   }
 }
 
@@ -289,6 +328,29 @@ TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows")
   const theory::SaddlePoint s = solve(c, 0.0);
   REQUIRE(s.summary.converged);
   REQUIRE(s.summary.gradient_norm < 1e-9);
+  // A tolerance that rounding does not allow.
+  for (const Optimizer optimizer :
+       {Optimizer::kNewton, Optimizer::kNewtonCg, Optimizer::kQuasiNewton}) {
+    theory::SaddlePointOptions options = with(optimizer);
+    options.gradient_tolerance = 1e-300;
+    const theory::SaddlePointSummary summary = solve(c, 0.0, options).summary;
+    CAPTURE(summary.optimizer, summary.message, summary.iterations);
+    CHECK(summary.converged);
+    const std::string before = "converged to rounding: gradient norm ",
+                      between = ", rounding allows ";
+    REQUIRE(summary.message.starts_with(before));
+    const std::string numbers = summary.message.substr(before.size());
+    const std::size_t middle = numbers.find(between);
+    REQUIRE(middle != std::string::npos);
+    std::size_t end = 0;
+    const double norm = std::stod(numbers, &end);
+    CHECK(end == middle);
+    const double allowed = std::stod(numbers.substr(middle + between.size()), &end);
+    CHECK(middle + between.size() + end == numbers.size());
+    CHECK(norm <= allowed);
+    CHECK(allowed >= summary.gradient_rounding);
+    CHECK(allowed < 1e-9);
+  }
 }
 
 TEST_CASE(
