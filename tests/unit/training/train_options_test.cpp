@@ -107,7 +107,7 @@ TEST_CASE("Training options that do not go together are refused in whole sentenc
         Refusal{"train.accumulation = 8: must divide train.batch = 12",
                 {"train.accumulation", "train.batch"}});
   CHECK(refusal([&](auto* o) { batch_of_12(o, 3, 3); }) ==
-        Refusal{"train.accumulation = 3: must divide train.batch / train.micro_batches = 4 = 4",
+        Refusal{"train.accumulation = 3: must divide train.batch / train.micro_batches = 4",
                 {"train.accumulation", "train.batch"}});
   CHECK(refusal([&](auto* o) { batch_of_12(o, 12, 1); }).first == "no error");
   CHECK(refusal([&](auto* o) { batch_of_12(o, 3, 4); }).first == "no error");
