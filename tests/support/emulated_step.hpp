@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -56,6 +57,16 @@ class EmulatedStepDevice final : public training::detail::StepDevice {
   [[nodiscard]] double bytes() const { return bytes_; }
   /// Launches so far.
   [[nodiscard]] int launches() const { return launches_; }
+  /// Arrays to some of whose numbers no launch has written, and how many those are.
+  [[nodiscard]] std::vector<std::pair<std::string, Index>> unwritten() const {
+    std::vector<std::pair<std::string, Index>> found;
+    for (const auto& [data, array] : arrays_) {
+      const auto count = std::count_if(array.shadow.begin(), array.shadow.end(),
+                                       [](const emulated::Shadow& one) { return !one.written; });
+      if (count > 0) found.emplace_back(array.name, count);
+    }
+    return found;
+  }
 
   // --- what StepLaunches wants ---
   template <typename Kernel>

@@ -116,8 +116,7 @@ void TrainOptions::validate() const {
         {"train.micro_batches", "train.batch"});
   }
   if (batch / micro_batches % accumulation != 0) {
-    const std::string part =
-        micro_batches == 1 ? "" : fmt::format(" / train.micro_batches = {}", batch / micro_batches);
+    const char* part = micro_batches == 1 ? "" : " / train.micro_batches";
     throw OptionError(fmt::format("train.accumulation = {}: must divide train.batch{} = {}",
                                   accumulation, part, batch / micro_batches),
                       {"train.accumulation", "train.batch"});

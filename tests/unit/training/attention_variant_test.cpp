@@ -1,11 +1,14 @@
 #include "headway/training/attention_variant.hpp"
 
 #include <functional>
+#include <utility>
+#include <vector>
 
 #include "attention_problems.hpp"
 #include "catch.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/error.hpp"
+#include "training/kernels/cpu/attention_kernels.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::ContainsSubstring;
@@ -102,6 +105,27 @@ TEST_CASE("Multiply-adds are counted as the table says") {
   CHECK(count_multiply_adds({1, 1, 4, 4, 1, 1}, causal).forward == 20);
 }
 
+TEST_CASE("The lanes of a vector are examples where these fill it as well as queries do") {
+  const AttentionOptions options = attention_variant("hyla");
+  const auto are_examples = [&](const AttentionShape& shape) {
+    return detail::choose_lane_axis(shape, options, 8) == detail::LaneAxis::kExamples;
+  };
+  const auto few = [&](Index batch, Index queries) {
+    return are_examples({batch, 2, queries, 20, 4, 4});
+  };
+  CHECK(few(8, 8));
+  CHECK(few(8, 9));  // 8 of 8 lanes, or 9 of 16
+  CHECK_FALSE(few(9, 8));
+  CHECK(few(9, 9));
+  CHECK(few(7, 5));
+  CHECK_FALSE(few(5, 7));
+  CHECK_FALSE(few(1, 16));
+  // Above 2^20 numbers in lanes examples count 0.6: 1003 * 128 + 14 * 192 numbers, times 8.
+  CHECK(are_examples({8, 1, 14, 1003, 64, 64}));
+  CHECK_FALSE(are_examples({8, 1, 14, 1004, 64, 64}));
+  CHECK(are_examples({8, 1, 9, 2000, 64, 64}));  // 9 of 16 lanes are fewer
+}
+
 TEST_CASE("Workspace is linear in the number of tokens") {
   for (const std::string& name : attention_variant_names()) {
     for (const Index batch : {1, 64}) {
@@ -116,6 +140,47 @@ TEST_CASE("Workspace is linear in the number of tokens") {
       if (batch == 1) CHECK(bytes(8192) < 4.0 * 8192 * 8192);
     }
   }
+}
+
+// Of the kernels that every machine has, four lanes wide. The numbers grow where a kernel takes
+// more.
+TEST_CASE("The workspace of a thread is what the kernels need, and no more") {
+  const detail::AttentionKernels& kernels = detail::baseline_attention_kernels();
+  float something = 0.0F;
+  const std::uint8_t mask = 1;
+  const auto vectors = [&](const char* name, detail::LaneAxis axis, bool more) {
+    detail::AttentionJob job;
+    job.shape = {9, 3, 21, 26, 5, 6};
+    job.options = attention_variant(name);
+    job.axis = axis;
+    job.heads = 3;
+    job.examples = axis == detail::LaneAxis::kExamples ? 4 : 1;
+    job.units = axis == detail::LaneAxis::kExamples ? 21 : 6;
+    if (more) {
+      job.dropout = job.d_bias = &something;
+      job.inputs.key_mask = &mask;
+    }
+    return std::pair(kernels.forward_workspace(job) / 4, kernels.backward_workspace(job) / 4);
+  };
+  using Axis = detail::LaneAxis;
+  std::string found;
+  for (const char* name :
+       {"softmax", "linear_rms_head_nonlinear_value", "hyla", "softmax_hyla", "hyla_deep"}) {
+    found += std::string(name) + ":";
+    for (const auto axis : {Axis::kExamples, Axis::kQueries}) {
+      for (const bool more : {false, true}) {
+        const auto [forward, backward] = vectors(name, axis, more);
+        found += fmt::format(" {} {}", forward, backward);
+      }
+    }
+    found += "\n";
+  }
+  CHECK(found ==
+        "softmax: 1174 2548 1200 2694 158 752 158 812\n"
+        "linear_rms_head_nonlinear_value: 1174 2454 1200 2504 275 849 275 861\n"
+        "hyla: 1286 2562 1312 2600 350 1116 350 1128\n"
+        "softmax_hyla: 1286 2672 1312 2758 350 1136 350 1196\n"
+        "hyla_deep: 1382 2958 1408 2996 446 1512 446 1524\n");
 }
 
 TEST_CASE("Every bad argument is an error that names it") {
@@ -141,18 +206,27 @@ TEST_CASE("Every bad argument is an error that names it") {
   AttentionAnswer<float> answer(good);
   const AttentionOutputs<float> out = answer.outputs();
   CHECK(forward(good.shape, good.options, good.inputs(), out) == "no error");
-  for (Index AttentionShape::*size :
-       {&AttentionShape::batch, &AttentionShape::heads, &AttentionShape::queries,
-        &AttentionShape::keys, &AttentionShape::query_dim, &AttentionShape::value_dim}) {
-    for (const Index bad : {Index{0}, Index{-1}, Index{1} << 21}) {
+  using Size = std::pair<const char*, Index AttentionShape::*>;
+  for (const auto& [name, size] :
+       {Size{"batch", &AttentionShape::batch}, Size{"heads", &AttentionShape::heads},
+        Size{"queries", &AttentionShape::queries}, Size{"keys", &AttentionShape::keys},
+        Size{"query_dim", &AttentionShape::query_dim},
+        Size{"value_dim", &AttentionShape::value_dim}}) {
+    for (const Index bad : {Index{0}, Index{-1}, (Index{1} << 20) + 1}) {
       AttentionShape shape = good.shape;
       shape.*size = bad;
-      CHECK_THAT(forward(shape, good.options, good.inputs(), out),
-                 ContainsSubstring(fmt::format(" = {}: must be from 1", bad)));
+      CHECK(forward(shape, good.options, good.inputs(), out) ==
+            fmt::format("attention: {} = {}: must be from 1 to 1048576", name, bad));
     }
+    AttentionShape largest;
+    largest.*size = Index{1} << 20;
+    CHECK_NOTHROW(largest.validate());
   }
-  CHECK_THAT(forward({1 << 20, 1 << 10, 1 << 15, 1, 1, 1}, good.options, good.inputs(), out),
-             ContainsSubstring("at most 2^40"));
+  CHECK(forward({1 << 20, 1 << 10, 1 << 15, 1, 1, 1}, good.options, good.inputs(), out) ==
+        "attention: batch 1048576 x tokens 32768 x heads 1024 x dims 1: at most 2^40 numbers");
+  CHECK(forward({1 << 10, 1 << 10, 1, 1 << 15, 3, 65}, good.options, good.inputs(), out) ==
+        "attention: batch 1024 x tokens 32768 x heads 1024 x dims 65: at most 2^40 numbers");
+  CHECK_NOTHROW(AttentionShape{1 << 10, 1 << 10, 1, 1 << 15, 32, 32}.validate());
   AttentionInputs<float> inputs = good.inputs();
   inputs.value = nullptr;
   CHECK_THAT(forward(good.shape, good.options, inputs, out), ContainsSubstring("value is null"));

@@ -141,6 +141,53 @@ TEST_CASE("The emulator notices reads of what was never written, and blocks in e
              ContainsSubstring("writes what another block reads in the same launch"));
 }
 
+TEST_CASE("The emulator lets launches, phases and blocks use what earlier ones read or wrote") {
+  Faulty f;
+  const auto add_one = [&](Block& block, SharedMemory&) {
+    for_each(block, 32, [&](int i) { add(f.out, i + 32 * block.x(), 1.0F); });
+  };
+  // Block 1 reads and writes what block 0 read and wrote in the launch before, and back again.
+  const auto turned = [&](Block& block, SharedMemory&) {
+    for_each(block, 32, [&](int i) { add(f.out, i + 32 * (1 - block.x()), 2.0F); });
+  };
+  CHECK(f.message_of(
+            [&](Block& block, SharedMemory&) {
+              for_each(block, 32, [&](int i) { put(f.out, i + 32 * block.x(), 0.0F); });
+            },
+            2) == "");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(f.message_of(add_one, 2) == "");
+    CHECK(f.message_of(turned, 2) == "");
+  }
+  CHECK(f.empty == std::vector<float>(64, 6.0F));
+  // Several threads read it in one phase, and another one reads and writes it in the next.
+  CHECK(f.message_of([&](Block& block, SharedMemory& memory) {
+    const Shared<float> x = memory.take<float>("x", 1);
+    for_each(block, 1, [&](int) { put(x, 0, 1.0F); });
+    for_each(block, 32, [&](int) { get(x, 0); });
+    for_each(block, 6, [&](int i) {
+      if (i == 5) add(x, 0, 1.0F);
+    });
+    for_each(block, 1, [&](int) { CHECK(get(x, 0) == 2.0F); });
+  }) == "");
+  // In one launch blocks may read the same, as long as none writes it.
+  const auto all_read = [&](Block& block, SharedMemory&) {
+    for_each(block, 32, [&](int i) { put(f.out, i + 32 * block.x(), get(f.in, 0)); });
+  };
+  CHECK(f.message_of(all_read, 2) == "");
+  // A block that writes what it read itself, after another one read it.
+  CHECK_THAT(f.message_of(
+                 [&](Block& block, SharedMemory&) {
+                   for_each(block, 1, [&](int) {
+                     get(f.out, 7);
+                     if (block.x() == 1) put(f.out, 7, 1.0F);
+                   });
+                 },
+                 2),
+             ContainsSubstring("out[7], of 64 elements: thread 0 of block 1 writes what another "
+                               "block reads in the same launch"));
+}
+
 namespace {
 
 // Small whole numbers: exact in every arithmetic.

@@ -1,6 +1,7 @@
 #include "headway/training/head_removal.hpp"
 
 #include <cmath>
+#include <string>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -12,6 +13,8 @@
 using namespace headway::training;  // NOLINT: a test
 using namespace headway::testing;   // NOLINT
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 using Catch::Matchers::WithinAbs;
 using headway::Index;
 using headway::RowMatrixXd;
@@ -255,8 +258,25 @@ TEST_CASE("A broken removal is noticed, and the check that fails is named") {
                       ContainsSubstring("\"the head is at its mean\" (layer 1, head 1)"));
     CHECK_THROWS_WITH(network.check(zero, nothing),
                       ContainsSubstring("\"the head is at its mean\""));
-    CHECK_THROWS_WITH(network.check(never_all, mean),
-                      ContainsSubstring("the network hears its heads"));
+    CHECK_THROWS_WITH(
+        network.check(never_all, mean),
+        "removal of heads fails the check \"the network hears its heads\": without all of them its "
+        "outputs are the same, so they have no order; were they removed already?");
+    // Right everywhere but in its size: the check of the mean alone tells.
+    const HeadRemover half_mean = [&](const std::vector<int>& removed) {
+      std::vector<NamedTensor> out = zero(removed);
+      const std::vector<NamedTensor> whole = mean(removed);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        for (std::size_t j = 0; j < out[i].values.size(); ++j) {
+          out[i].values[j] = 0.5F * (out[i].values[j] + whole[i].values[j]);
+        }
+      }
+      return out;
+    };
+    CHECK_THROWS_WITH(network.check(zero, half_mean),
+                      StartsWith("removal of heads fails the check \"the head is at its mean\" "
+                                 "(layer 1, head 1): it misses by ") &&
+                          EndsWith(" of the stream, must be within 0.0001"));
   }
 }
 
@@ -295,6 +315,77 @@ TEST_CASE("Heads in another order have their norms in that order") {
   }
 }
 
+TEST_CASE("The norm of a head is that of its values through its slice of the output") {
+  const PatternTask task(5, 2);
+  const TransformerOptions model = small_model();  // D = 12, 3 heads of 3 value dims
+  const auto parameters = shaken_parameters(model, task.format());
+  const auto of = [&](const std::string& name) -> const std::vector<float>& {
+    for (const NamedTensor& tensor : parameters) {
+      if (tensor.name == name) return tensor.values;
+    }
+    throw headway::Error(headway::ErrorKind::kInternal, name);
+  };
+  const std::vector<double> norms = head_weight_norms(model, parameters);
+  REQUIRE(norms.size() == 6);
+  for (std::size_t h = 0; h < 6; ++h) {
+    const std::string prefix = h < 3 ? "layers.1." : "layers.2.";
+    const std::vector<float>& value = of(prefix + "value.weight");    // [H, dv, D]
+    const std::vector<float>& output = of(prefix + "output.weight");  // [D, H dv]
+    double squares = 0.0;
+    for (std::size_t row = 0; row < 12; ++row) {
+      for (std::size_t column = 0; column < 12; ++column) {
+        double sum = 0.0;
+        for (std::size_t e = 0; e < 3; ++e) {
+          sum += static_cast<double>(output[row * 9 + h % 3 * 3 + e]) *
+                 value[(h % 3 * 3 + e) * 12 + column];
+        }
+        squares += sum * sum;
+      }
+    }
+    CHECK_THAT(norms[h], WithinAbs(std::sqrt(squares), 1e-6));
+  }
+  TransformerOptions linear;
+  linear.network = NetworkKind::kLinearValue;
+  linear.layers = 1;
+  linear.heads = 2;
+  linear.model_dim = 2;
+  linear.query_dim = 2;
+  const NamedTensor of_two = {"layers.1.value.weight", {2, 2, 2}, {1, 2, 2, 4, 0, 3, 4, 0}};
+  const std::vector<double> of_values = head_weight_norms(linear, {of_two});
+  REQUIRE(of_values.size() == 2);
+  CHECK_THAT(of_values[0], WithinAbs(5.0, 1e-12));
+  CHECK_THAT(of_values[1], WithinAbs(5.0, 1e-12));
+}
+
+TEST_CASE("Means of heads stop where the user asks to") {
+  const PatternTask task(5, 2);
+  const TransformerOptions model = small_model();
+  const auto parameters = shaken_parameters(model, task.format());
+  TaskBatch batch;
+  task.batch("train", 0, 2, batch);
+  class Stop final : public headway::Observer {
+   public:
+    [[nodiscard]] bool interrupted() const override { return stopped; }
+    bool stopped = false;
+  } observer;
+  const MeanHeads means(model, task.format(), parameters, batch, 1, observer);
+  CHECK_NOTHROW(means.without({1}));
+  observer.stopped = true;
+  for (const bool made : {true, false}) {
+    try {
+      if (made) {
+        static_cast<void>(means.without({1}));
+      } else {
+        MeanHeads(model, task.format(), parameters, batch, 1, observer);
+      }
+      FAIL("no error");
+    } catch (const headway::Error& error) {
+      CHECK(error.kind() == headway::ErrorKind::kInterrupted);
+      CHECK(std::string(error.what()) == "interrupted");
+    }
+  }
+}
+
 TEST_CASE("A linear-value network loses V of a head, and its layer may be rescaled") {
   TransformerOptions model;
   model.network = NetworkKind::kLinearValue;
@@ -322,8 +413,16 @@ TEST_CASE("Heads that are not there and encoders are refused") {
     }
     return std::string("none");
   };
-  CHECK_THAT(message(model, 6), ContainsSubstring("removed head 6: must be from 0 to 5"));
-  CHECK_THAT(message(model, -1), ContainsSubstring("removed head -1"));
+  CHECK(message(model, 5) == "none");
+  CHECK(message(model, 6) == "removed head 6: must be from 0 to 5");
+  CHECK(message(model, -1) == "removed head -1: must be from 0 to 5");
+  CHECK(head_counts(model) == std::vector<int>{3, 3});
+  model.width_multiplier = 2;
+  CHECK(head_counts(model) == std::vector<int>{6, 6});
+  model.width_multiplier = 1;
+  CHECK_THROWS_WITH(head_weight_norms(model, {}), "weights: layers.1.value.weight is missing");
   model.encoder_layers = 2;
-  CHECK_THAT(message(model, 0), ContainsSubstring("train.encoder_layers = 2: must be 0"));
+  CHECK(message(model, 0) ==
+        "train.encoder_layers = 2: must be 0: heads are removed only from networks without an "
+        "encoder");
 }

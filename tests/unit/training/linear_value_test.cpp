@@ -2,20 +2,29 @@
 // the network in double precision agree, in outputs and gradients.
 #include "headway/training/linear_value.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "model/attention.hpp"
 #include "training/contributions/head_paths.hpp"
+#include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway;            // NOLINT: a test
 using namespace headway::training;  // NOLINT
 using namespace headway::testing;   // NOLINT
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinRel;
 
 namespace {
 
@@ -116,15 +125,67 @@ TEST_CASE("A linear-value network has the parameters and costs of its closed for
   const double projections = 128.0 * 2 * 2 * (48.0 * 192 * 192 * 8);
   CHECK(flops.linear > projections);
   CHECK(flops.linear < 1.1 * projections);
+  // And M and its gradient; features of 16 paths, their gradient and the outputs; weights of paths
+  // above each layer (1, 4 and 16 of them), with two products back.
+  const double merging = 2.0 * 3 * (2 * 4 * 192.0 * 192 * 128);
+  const double path_features = 128.0 * 2 * 2 * (16 * 192 * (48.0 + 1));
+  const double weights = 2.0 * 3 * ((1.0 + 4) * 4 * 512 * 512 + 16.0 * 512 * 192);
+  CHECK_THAT(flops.linear, WithinRel(projections + merging + path_features + weights, 1e-12));
   const double logits = 128.0 * 2 * 2 * (48.0 * 48 * 192 * 8);
   CHECK(flops.attention > logits);
   CHECK(flops.attention < 1.1 * logits);
+  // And averages of paths above each layer, with two products back.
+  const double averages = 128.0 * 2 * 4 * (48.0 * 48 * 4 * (1 + 4));
+  CHECK_THAT(flops.attention, WithinRel(logits + averages, 1e-12));
   // With 8 heads of G = 64 queries and keys are projected apart.
   paper.heads = 8;
   const StepFlops apart = flops_per_step(paper, images, 128);
   const double queries = 128.0 * 2 * 2 * (48.0 * 192 * 2 * 2 * 512);
   CHECK(apart.linear > queries);
   CHECK(apart.linear < 1.1 * queries);
+  const double of_apart = 128.0 * 2 * 2 * (64 * 192 * (48.0 + 1)) +
+                          2.0 * 3 * ((1.0 + 8) * 8 * 512 * 512 + 64.0 * 512 * 192);
+  CHECK_THAT(apart.linear, WithinRel(queries + of_apart, 1e-12));
+  CHECK_THAT(apart.attention,
+             WithinRel(128.0 * 2 * (48.0 * 48 * (16 * 3 * 64 + 8 * 4 * (1 + 8))), 1e-12));
+}
+
+TEST_CASE("The parameters of a linear-value network have names, shapes and first spreads") {
+  TransformerOptions model = linear_model(2, 3);
+  model.initial_query_scale = 0.5;
+  model.query_rate = 0.25;
+  TaskFormat format;
+  format.tokens = 6;
+  format.features = 4;
+  format.outputs = 2;
+  format.scored = 1;
+  for (const bool copies : {false, true}) {
+    model.keys_start_as_queries = copies;
+    const auto shapes = training::detail::parameter_shapes(model, format);
+    std::vector<std::string> names;
+    for (const auto& shape : shapes) {
+      INFO(shape.name);
+      names.push_back(shape.name);
+      const bool query = shape.name.find("query") != std::string::npos;
+      const bool key = shape.name.find("key") != std::string::npos;
+      const bool value = shape.name.find("value") != std::string::npos;
+      CHECK(shape.shape == (query || key                   ? std::vector<Index>{3, 5, 4}
+                            : value                        ? std::vector<Index>{3, 7, 7}
+                            : shape.name == "input.weight" ? std::vector<Index>{7, 4}
+                                                           : std::vector<Index>{2, 7}));
+      CHECK(shape.spread == (query || key ? 0.25 : 1.0));  // 0.5 / sqrt(4)
+      CHECK(shape.rate == (query || key ? 0.25 : 1.0));
+      CHECK(shape.first == (key && copies ? training::detail::FirstValues::kAsBefore
+                                          : training::detail::FirstValues::kNormal));
+    }
+    CHECK(names == std::vector<std::string>{"input.weight", "layers.1.query.weight",
+                                            "layers.1.key.weight", "layers.1.value.weight",
+                                            "layers.2.query.weight", "layers.2.key.weight",
+                                            "layers.2.value.weight", "readout.weight"});
+    const auto first = training::detail::initial_parameters(shapes, 2);
+    CHECK((first[1].values == first[2].values) == copies);
+    CHECK(first[1].values != first[4].values);
+  }
 }
 
 TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
@@ -134,11 +195,46 @@ TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
   model = linear_model(2, 3);
   model.query_dim = 16;
   CHECK_THROWS_WITH(model.validate(), ContainsSubstring("train.query_dim = 16"));
-  model = linear_model(8, 8);
-  CHECK_THROWS_WITH(model.validate(), ContainsSubstring("4096 paths"));
-  const PatternTask pattern(5, 2);
-  CHECK_THROWS_WITH(count_parameters(linear_model(1, 2), pattern.format()),
-                    ContainsSubstring("train.network"));
+  const auto refused = [](const auto& call) {
+    try {
+      call();
+    } catch (const OptionError& error) {
+      return std::pair(std::string(error.what()), error.fields());
+    }
+    return std::pair(std::string("no error"), std::vector<std::string>());
+  };
+  const std::string many =
+      " layers of so many heads make more than 4096 paths, the most that a linear-value network "
+      "may "
+      "have";
+  const std::vector<std::string> fields = {"train.heads", "train.layers"};
+  CHECK(refused([] { linear_model(5, 8).validate(); }) ==
+        std::pair("train.heads = 8: 5" + many, fields));
+  CHECK(refused([] { linear_model(4, 8).validate(); }).first == "no error");  // 4096
+  CHECK(refused([] { linear_model(3, 17).validate(); }) ==
+        std::pair("train.heads = 17: 3" + many, fields));
+  TaskFormat format;
+  format.tokens = 6;
+  format.features = 4;
+  format.outputs = 2;
+  format.scored = 1;
+  const std::string other =
+      "train.network = \"linear_value\": must be \"transformer\" for this task. A linear-value "
+      "network needs task.kind = \"omniglot\" or \"fuzzy_logic\": tokens of numbers, one answer an "
+      "example, squared error";
+  const auto counted = [&](const auto& change) {
+    TaskFormat changed = format;
+    change(&changed);
+    return refused([&] { count_parameters(linear_model(1, 2), changed); });
+  };
+  CHECK(counted([](auto*) {}).first == "no error");
+  const std::vector<std::string> network = {"train.network"};
+  CHECK(counted([](auto* f) { f->scored = 2; }) == std::pair(other, network));
+  CHECK(counted([](auto* f) { f->loss = LossKind::kCrossEntropy; }) == std::pair(other, network));
+  CHECK(counted([](auto* f) {
+          f->features = 0;
+          f->vocabulary = 3;
+        }) == std::pair(other, network));
 }
 
 TEST_CASE("The fused block, LibTorch and the theory's network agree", "[torch]") {
@@ -295,27 +391,40 @@ TEST_CASE("Path outputs add up to the network, and U_1 is that of its effective 
   const MatrixXd effective = model::effective_weights(trained.network);
   CHECK(model::order_parameter(trained.network)
             .isApprox(effective * effective.transpose() / 7.0, 1e-12));
-  CHECK_THROWS_AS(trained_path_outputs(trained, examples, VectorXd::Zero(6), 1, quiet), Error);
+  CHECK_THROWS_WITH(
+      trained_path_outputs(trained, examples, VectorXd::Zero(6), 1, quiet),
+      fmt::format(
+          "path outputs: the network has 1 outputs and {0} features, and there are 6 labels, "
+          "for 7 examples of {0} features: must be 1 output, and as many labels and features",
+          task->format().features));
 }
 
 TEST_CASE("Weights that are not those of a linear-value network are refused by name", "[torch]") {
   const auto task = fuzzy_task();
   const Trainer transformer(small_model(), small_run(), *task);
+  const std::string not_these = "these are not the weights of a linear-value network: ";
   CHECK_THROWS_WITH(linear_value_network(transformer.state().parameters),
-                    ContainsSubstring("input.weight is missing"));
+                    not_these + "input.weight is missing");
   const Trainer trainer(linear_model(2, 3), constant_run(), *task);
   const std::vector<NamedTensor> good = trainer.state().parameters;
   std::vector<NamedTensor> bad = good;
   bad.pop_back();
-  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring("readout.weight is missing"));
+  CHECK_THROWS_WITH(linear_value_network(bad), not_these + "readout.weight is missing");
+  bad = {good[0], good.back()};
+  CHECK_THROWS_WITH(linear_value_network(bad), not_these + "layers.1.query.weight is missing");
+  bad = good;
+  bad[5].values.pop_back();
+  CHECK_THROWS_WITH(
+      linear_value_network(bad),
+      not_these + fmt::format("{} has shape [{}]", bad[5].name, fmt::join(bad[5].shape, ", ")));
   bad = good;
   bad[3].values.front() = std::nanf("");
-  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring(bad[3].name + " holds nan"));
+  CHECK_THROWS_WITH(linear_value_network(bad), not_these + bad[3].name + " holds nan");
   bad = good;
   bad[2].shape = {1, 1};
-  CHECK_THROWS_WITH(linear_value_network(bad),
-                    ContainsSubstring(bad[2].name + " has shape [1, 1]"));
+  CHECK_THROWS_WITH(linear_value_network(bad), not_these + bad[2].name + " has shape [1, 1]");
   bad = good;
   bad.push_back({"norm.scale", {1}, {1.0F}});
-  CHECK_THROWS_WITH(linear_value_network(bad), ContainsSubstring("there are 9 tensors"));
+  CHECK_THROWS_WITH(linear_value_network(bad),
+                    not_these + "there are 9 tensors; a network of 2 layers has 8");
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -107,6 +108,14 @@ TEST_CASE("Matrix products of every instruction set's choice are OpenBLAS's to r
       }
     }
   }
+}
+
+TEST_CASE("A product that oneDNN refuses is an error", "[torch]") {
+  if (torch_library().describe().find("oneDNN") == std::string::npos) return;
+  const MatrixProduct onednn = torch_library().matrix_product(InstructionSet::kAvx512);
+  Problem problem(Shape{false, false, 5, 7, 4});
+  problem.lda = 3;  // rows of A have 4 numbers
+  CHECK_THROWS_WITH(problem.by(onednn, 0.0F), "oneDNN refused a matrix product");
 }
 
 TEST_CASE("Without AVX-512 OpenBLAS computes a^T b with a large result, oneDNN the rest",

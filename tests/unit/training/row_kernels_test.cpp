@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/core/cpu.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/training/backend.hpp"
 #include "training/attention/attention_reference.hpp"
 #include "training/kernels/cpu/attention_kernels.hpp"
 
@@ -250,5 +252,18 @@ TEST_CASE("An AdamW update is that of its formula") {
       CHECK_THAT(v[i], WithinAbs(second, 1e-6 * (1 + second)));
       CHECK_THAT(p[i], WithinAbs(p0[i] - rate * (step + decay * p0[i]), 1e-6));
     }
+  }
+}
+
+TEST_CASE("The measured peak is that of one processor of today, for each thread") {
+  if (!headway::has_instruction_set(headway::InstructionSet::kAvx2)) {
+    CHECK(measure_peak_flops(1) == 0.0);
+    return;
+  }
+  // From 8 lanes of half a multiply-add at 0.2 GHz to 16 lanes of four at 8 GHz.
+  for (const int threads : {1, 3}) {
+    const double peak = measure_peak_flops(threads);
+    CHECK(peak > 1.6e9);
+    CHECK(peak < threads * 1.1e12);
   }
 }

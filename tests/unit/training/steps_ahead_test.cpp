@@ -2,10 +2,13 @@
 // asked for, give the same numbers. A run that goes wrong stops at the same step.
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "emulated_kernels.hpp"
 #include "engine_answers.hpp"
+#include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "training/trainer/step_source.hpp"
 #include "training_tasks.hpp"
@@ -179,6 +182,61 @@ TEST_CASE("After an update that is not finite nothing changes until it is read",
   wrong.begin(1);
   CHECK(wrong.engine->read_steps()[0].loss == good.engine->read_steps()[0].loss);
   CHECK(wrong.parameters() == good.parameters());
+}
+
+TEST_CASE("A step's masks are the streams of its layers, and there are none without dropout") {
+  const PatternTask task(6, 2);
+  TransformerOptions model = dropping_model();
+  model.encoder_layers = 1;  // three layers
+  TrainOptions options = small_run();
+  options.seed = 11;
+  for (const double rate : {0.0, 0.1, 0.5, 0.99}) {
+    model.attention_dropout = rate;
+    const StepSource source(model, options, task);
+    for (const Index step : {0, 1, 7}) {
+      INFO("rate " << rate << ", step " << step);
+      StepData data;
+      data.dropout = {3.0F};  // of an earlier step
+      source.make(step, &data);
+      std::vector<float> wanted;
+      for (Index layer = 0; layer < 3 && rate > 0.0; ++layer) {
+        headway::Rng rng(11, headway::StreamPurpose::kDropout,
+                         static_cast<std::uint64_t>(3 * step + layer));
+        for (int pair = 0; pair < 36; ++pair) {
+          wanted.push_back(rng.uniform() < rate ? 0.0F : static_cast<float>(1.0 / (1.0 - rate)));
+        }
+      }
+      CHECK(data.dropout == wanted);
+    }
+  }
+}
+
+TEST_CASE("A share of the micro-batches is made of their examples alone") {
+  const PatternTask task(6, 2);
+  TrainOptions options = small_run();
+  options.batch = 24;
+  options.micro_batches = 4;
+  options.accumulation = 3;
+  StepSource source(dropping_model(), options, task);
+  StepData whole;
+  source.make(5, &whole);
+  REQUIRE(whole.pieces.size() == 12);
+  for (const auto& [begin, end] : {std::pair<Index, Index>{0, 1}, {1, 3}, {2, 2}, {0, 4}}) {
+    source.take_share({begin, end});
+    StepData part;
+    source.make(5, &part);
+    REQUIRE(part.pieces.size() == static_cast<std::size_t>(3 * (end - begin)));
+    CHECK(part.dropout == whole.dropout);
+    for (std::size_t i = 0; i < part.pieces.size(); ++i) {
+      const TaskBatch& of_whole = whole.pieces[i + static_cast<std::size_t>(3 * begin)];
+      CHECK(part.pieces[i].examples == 2);
+      CHECK(part.pieces[i].inputs == of_whole.inputs);
+      CHECK(part.pieces[i].classes == of_whole.classes);
+    }
+  }
+  TaskBatch last;
+  task.batch("train", 5 * 24 + 22, 2, last);
+  CHECK(whole.pieces.back().inputs == last.inputs);
 }
 
 TEST_CASE("Data made ahead is the data of its update") {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "catch.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
 #include "headway/training/evaluation.hpp"
 #include "image_sets.hpp"
@@ -110,14 +113,112 @@ TEST_CASE("Text is cut into a training part and held-out windows, each predictin
     for (std::size_t i = 0; i < batch.ids.size(); ++i) CHECK(batch.classes[i] == batch.ids[i] + 1);
   }
   CHECK(last == 49);  // all of the training part is read, and nothing of the others
-  CHECK_THROWS_AS(task->batch("held_out", 2, 3, batch), headway::Error);
+  CHECK(batch.examples == 100);
+  CHECK(task->splits() == std::vector<std::string>{"train", "validation", "held_out"});
+  CHECK_NOTHROW(task->batch("held_out", 1, 3, batch));
+  CHECK(batch.examples == 3);
+  CHECK_NOTHROW(task->batch("held_out", 4, 0, batch));
+  CHECK(batch.ids.empty());
+  CHECK_THROWS_WITH(task->batch("held_out", 2, 3, batch),
+                    "examples 2 to 5 of split \"held_out\": it has 4");
+  CHECK_THROWS_WITH(task->batch("validation", -1, 1, batch),
+                    "examples -1 to 0 of split \"validation\": it has 2");
+  CHECK_THROWS_WITH(task->batch("train", 3, -1, batch),
+                    "examples 3 to 2 of split \"train\": it has 7");
+}
+
+TEST_CASE("No task answers for a split that it does not have") {
+  headway::tasks::OneShotImagesOptions drawings;
+  drawings.validation = 0.25;
+  drawings.test = 0.0;
+  const auto images = std::make_shared<headway::tasks::OneShotImagesGenerator>(
+      headway::testing::random_image_set(12), drawings);
+  headway::tasks::FuzzyLogicOptions fuzzy;
+  fuzzy.sequence_length = 9;
+  TextOptions text;
+  text.sequence_length = 7;
+  struct Known {
+    std::unique_ptr<TrainingTask> task;
+    std::string message;
+  };
+  std::vector<Known> tasks;
+  tasks.push_back({make_fuzzy_logic_task(fuzzy), "train, validation, held_out, unknown_terms"});
+  tasks.push_back({make_sraven_task({}), "train, validation, test, held_out"});
+  tasks.push_back(
+      {make_byte_text_task(std::string(400, 'a'), text), "train, validation, held_out"});
+  tasks.push_back({make_one_shot_task({images, {}}), "train, validation"});
+  TaskBatch batch;
+  for (const auto& [task, names] : tasks) {
+    const std::string wanted =
+        "split \"validatoin\": must be one of " + names + " (did you mean \"validation\"?)";
+    CHECK_THROWS_WITH(task->size("validatoin"), wanted);
+    CHECK_THROWS_WITH(task->batch("validatoin", 0, 1, batch), wanted);
+    CHECK_THROWS_WITH(task->size("qqqqqqqqqqqq"),
+                      "split \"qqqqqqqqqqqq\": must be one of " + names);
+    CHECK(task->size("train") == 0);
+    CHECK_NOTHROW(task->batch("train", 5, 2, batch));
+    CHECK(batch.examples == 2);
+  }
+}
+
+TEST_CASE("A format that makes no sense is refused in a whole sentence") {
+  const auto refused = [](const auto& change) -> std::string {
+    TaskFormat format{7, 5, 0, 3, LossKind::kSquaredError, 2, false, {}};
+    change(&format);
+    try {
+      format.validate();
+    } catch (const headway::Error& error) {
+      CHECK(error.kind() == headway::ErrorKind::kBadStudy);
+      return error.what();
+    }
+    return "no error";
+  };
+  const Index most = Index{1} << 24;
+  CHECK(refused([](auto*) {}) == "no error");
+  CHECK(refused([](auto* f) { f->tokens = f->scored = 0; }) ==
+        "task: tokens = 0: must be from 1 to 2^24");
+  CHECK(refused([&](auto* f) { f->tokens = most; }) == "no error");
+  CHECK(refused([&](auto* f) { f->tokens = most + 1; }) ==
+        "task: tokens = 16777217: must be from 1 to 2^24");
+  CHECK(refused([](auto* f) { f->features = -1; }) ==
+        "task: features = -1: must be from 0 to 2^24");
+  CHECK(refused([&](auto* f) { f->features = most + 1; }) ==
+        "task: features = 16777217: must be from 0 to 2^24");
+  CHECK(refused([](auto* f) { f->vocabulary = -1; }) ==
+        "task: vocabulary = -1: must be from 0 to 2^24");
+  CHECK(refused([](auto* f) { f->vocabulary = 9; }) ==
+        "task: vocabulary = 9: must be above 0 exactly when there are no features (there are 5)");
+  CHECK(refused([](auto* f) { f->features = 0; }) ==
+        "task: vocabulary = 0: must be above 0 exactly when there are no features (there are 0)");
+  CHECK(refused([](auto* f) {
+          f->features = 0;
+          f->vocabulary = 9;
+        }) == "no error");
+  CHECK(refused([](auto* f) { f->outputs = 0; }) == "task: outputs = 0: must be from 1 to 2^24");
+  CHECK(refused([](auto* f) { f->scored = 0; }) ==
+        "task: scored = 0: must be from 1 to the 7 tokens");
+  CHECK(refused([](auto* f) { f->scored = 7; }) == "no error");
+  CHECK(refused([](auto* f) { f->scored = 8; }) ==
+        "task: scored = 8: must be from 1 to the 7 tokens");
+  CHECK(refused([](auto* f) {
+          f->class_bytes = {1.0, 2.0};
+        }) == "task: numbers in class_bytes = 2: must be 0 or the 3 outputs");
+  CHECK(refused([](auto* f) { f->class_bytes = {1.0, 2.0, 1.0}; }) == "no error");
 }
 
 TEST_CASE("Texts that are too short, and ids out of range, are refused") {
   TextOptions options;
   options.sequence_length = 50;
-  CHECK_THROWS_WITH(make_byte_text_task(std::string(400, 'a'), options),
-                    Catch::Matchers::ContainsSubstring("task.sequence_length = 50"));
+  try {
+    make_byte_text_task(std::string(400, 'a'), options);
+    FAIL("no error");
+  } catch (const headway::OptionError& error) {
+    CHECK(
+        std::string(error.what()) ==
+        "task.sequence_length = 50: the text has 340 tokens to train on, 20 for validation and 40 "
+        "held out: each part must have at least one more than that");
+    CHECK(error.fields() == std::vector<std::string>{"task.sequence_length"});
+  }
   options.sequence_length = 2;
   headway::tasks::TokenizedText text;
   text.train = text.validation = std::vector<std::int32_t>(100, 6);
@@ -125,7 +226,12 @@ TEST_CASE("Texts that are too short, and ids out of range, are refused") {
   text.token_bytes = std::vector<double>(7, 1.0);
   CHECK_THROWS_WITH(
       make_text_task(std::make_shared<const headway::tasks::TokenizedText>(text), options),
-      Catch::Matchers::ContainsSubstring("token id 7: must be from 0 to 6"));
+      "token id 7: must be from 0 to 6");
+  text.held_out[3] = -1;
+  text.held_out[0] = text.held_out[1] = text.held_out[2] = 6;
+  CHECK_THROWS_WITH(
+      make_text_task(std::make_shared<const headway::tasks::TokenizedText>(text), options),
+      "token id -1: must be from 0 to 6");
   options.held_out = 1.0;
   CHECK_THROWS_AS(make_byte_text_task(std::string(400, 'a'), options), headway::Error);
 }

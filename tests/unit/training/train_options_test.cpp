@@ -1,12 +1,17 @@
 #include "headway/training/train_options.hpp"
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
 
 using namespace headway::training;  // NOLINT: a test
 using Catch::Matchers::WithinRel;
+using headway::Index;
 
 namespace {
 
@@ -15,6 +20,21 @@ void check_refused(const Change& change, const std::string& text) {
   TrainOptions options;
   change(&options);
   CHECK_THROWS_WITH(options.validate(), Catch::Matchers::ContainsSubstring(text));
+}
+
+/// The message, and the fields that are at fault.
+using Refusal = std::pair<std::string, std::vector<std::string>>;
+
+template <typename Change>
+Refusal refusal(const Change& change) {
+  TrainOptions options;
+  change(&options);
+  try {
+    options.validate();
+  } catch (const headway::OptionError& error) {
+    return {error.what(), error.fields()};
+  }
+  return {"no error", {}};
 }
 
 }  // namespace
@@ -71,4 +91,56 @@ TEST_CASE("Training options that make no sense are refused, by name") {
   CHECK(headway::word_of(headway::parse_word<Precision>("train.precision", "tf32")) == "tf32");
   CHECK(headway::word_of(headway::parse_word<LearningRateSchedule>("train.schedule", "constant")) ==
         "constant");
+}
+
+TEST_CASE("Training options that do not go together are refused in whole sentences") {
+  CHECK(refusal([](auto*) {}).first == "no error");
+  const auto batch_of_12 = [](TrainOptions* o, Index micro_batches, Index accumulation) {
+    o->batch = 12;
+    o->micro_batches = micro_batches;
+    o->accumulation = accumulation;
+  };
+  CHECK(refusal([&](auto* o) { batch_of_12(o, 5, 1); }) ==
+        Refusal{"train.micro_batches = 5: must divide train.batch = 12",
+                {"train.micro_batches", "train.batch"}});
+  CHECK(refusal([&](auto* o) { batch_of_12(o, 1, 8); }) ==
+        Refusal{"train.accumulation = 8: must divide train.batch = 12",
+                {"train.accumulation", "train.batch"}});
+  CHECK(refusal([&](auto* o) { batch_of_12(o, 3, 3); }) ==
+        Refusal{"train.accumulation = 3: must divide train.batch / train.micro_batches = 4",
+                {"train.accumulation", "train.batch"}});
+  CHECK(refusal([&](auto* o) { batch_of_12(o, 12, 1); }).first == "no error");
+  CHECK(refusal([&](auto* o) { batch_of_12(o, 3, 4); }).first == "no error");
+  const auto warms_up = [](TrainOptions* o, Index steps, Index warmup) {
+    o->steps = steps;
+    o->warmup_steps = warmup;
+  };
+  const Refusal too_long = {
+      "train.warmup_steps = 5: must be below half of train.steps = 10: the "
+      "cosine ends as many steps before the end",
+      {"train.warmup_steps", "train.steps"}};
+  CHECK(refusal([&](auto* o) { warms_up(o, 10, 5); }) == too_long);
+  CHECK(refusal([&](auto* o) { warms_up(o, 11, 5); }).first == "no error");
+  CHECK(refusal([&](auto* o) { warms_up(o, 1, 5); }).first == "no error");
+  CHECK(refusal([&](auto* o) {
+          warms_up(o, 10, 5);
+          o->schedule = LearningRateSchedule::kConstant;
+        }).first == "no error");
+  const auto in_bf16 = [](Device device) {
+    return [device](TrainOptions* o) {
+      o->precision = Precision::kBfloat16;
+      o->device = device;
+    };
+  };
+  CHECK(refusal(in_bf16(Device::kCpu)) ==
+        Refusal{"train.precision = \"bf16\": must be \"fp32\" on the CPU",
+                {"train.precision", "train.device"}});
+  CHECK(refusal(in_bf16(Device::kAuto)).first == "no error");
+  CHECK(refusal([](auto* o) { o->threads = 4096; }).first == "no error");
+  CHECK(refusal([](auto* o) { o->threads = 4097; }).first ==
+        "threads = 4097: must be an integer from 0 to 4096");
+  CHECK(refusal([](auto* o) { o->best_split = std::string(40, 'a'); }).first == "no error");
+  const std::string long_name(41, 'a');
+  CHECK(refusal([&](auto* o) { o->best_split = long_name; }).first ==
+        "train.best_split = \"" + long_name + "\": must be one line of text, 0 to 40 bytes");
 }

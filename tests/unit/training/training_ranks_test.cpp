@@ -2,12 +2,17 @@
 // micro-batch, whichever asks to stop, and on however many ranks the run is resumed.
 #include "headway/training/training_ranks.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/error.hpp"
 #include "headway/training/trainer.hpp"
 #include "thread_ranks.hpp"
 #include "training_tasks.hpp"
@@ -222,6 +227,66 @@ TEST_CASE("A run that goes wrong ends on all ranks at the same step", "[torch]")
     CHECK(course.summary.message == whole.summary.message);
     check_same_weights(course.state, whole.state);
   }
+}
+
+namespace {
+
+/// The first of two ranks, whose messages fail once they are told to.
+class FailingRanks final : public Ranks {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 2; }
+  [[nodiscard]] int on_this_machine() const override { return 2; }
+  void send(int, std::string_view) override { use(); }
+  std::optional<headway::RankMessage> receive() override {
+    use();
+    return std::nullopt;
+  }
+  void send_numbers(int, std::span<const double>) override { use(); }
+  /// The other rank has no leaf: its tree has no nodes.
+  void receive_numbers(int, std::span<double> numbers) override {
+    use();
+    std::fill(numbers.begin(), numbers.end(), 0.0);
+  }
+  void abort(int exit_code) override { codes.push_back(exit_code); }
+
+  bool broken = false;
+  std::vector<int> codes;
+
+ private:
+  void use() const {
+    if (broken) throw headway::Error(headway::ErrorKind::kUnavailable, "no connection");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A rank that fails while the others wait for it ends them all, and else it does not") {
+  const auto mine = [] {
+    headway::TreeSum sum;
+    sum.push(0, {2.0});
+    return sum;
+  };
+  const bool telling = GENERATE(false, true);
+  FailingRanks ranks;
+  TrainingRanks together(ranks);
+  std::vector<double> numbers = {1.0};
+  const auto exchange = [&] {
+    if (telling) {
+      together.tell(numbers);
+    } else {
+      static_cast<void>(together.total(mine()));
+    }
+  };
+  exchange();
+  CHECK(together.total(mine()) == std::vector<double>{2.0});
+  CHECK(together.go_on(false));
+  CHECK(ranks.codes.empty());
+  ranks.broken = true;
+  CHECK_THROWS_WITH(exchange(), "no connection");
+  CHECK(ranks.codes.empty());
+  CHECK_THROWS_WITH(together.go_on(true), "no connection");  // this abort() returns
+  CHECK(ranks.codes == std::vector<int>{69});
 }
 
 TEST_CASE("Ranks that were asked to stop do not wait for each other any more") {

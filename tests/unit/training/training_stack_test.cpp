@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "catch.hpp"
 #include "emulated_step.hpp"
+#include "engine_answers.hpp"
 #include "headway/core/jobs.hpp"
 #include "training/trainer/training_stack.hpp"
 #include "training_tasks.hpp"
@@ -176,6 +178,90 @@ TEST_CASE("A trainer that does not fit its stack trains by itself", "[torch]") {
   CHECK(states[0].parameters.size() == states[1].parameters.size());
 }
 
+TEST_CASE("Nobody waits for a trainer that does not fit its stack", "[torch]") {
+  constexpr std::chrono::seconds kPatience(30);
+  TrainingStack stack(std::make_unique<TrainingStack::Implementation>(2, emulated_device));
+  const PatternTask task(4, 2);
+  std::promise<void> fitting_made, other_made, finished;
+  bool in_time = false;
+  Index steps = 0;
+  headway::run_jobs(2, 2, [&](std::size_t i) {
+    const Place place(stack, static_cast<Index>(i));
+    TransformerOptions model = model_of({});
+    if (i == 1) {
+      fitting_made.get_future().wait_for(kPatience);
+      model.mlp_dim = 6;
+    }
+    Trainer trainer(model, options_of({}), task, stack, static_cast<Index>(i));
+    if (i == 1) {
+      other_made.set_value();
+      // It keeps its place until the other run is done, which must not be for its sake.
+      in_time = finished.get_future().wait_for(kPatience) == std::future_status::ready;
+      return;
+    }
+    fitting_made.set_value();
+    other_made.get_future().wait_for(kPatience);
+    headway::Observer observer;
+    TrainSink sink;
+    steps = trainer.run(observer, sink).steps;
+    finished.set_value();
+  });
+  CHECK(in_time);
+  CHECK(steps == 6);
+}
+
+namespace {
+
+// Parameters, and behind them the loss, after two updates of an engine.
+std::vector<float> after_two_updates(const detail::EngineSetup& setup, const detail::StepData& data,
+                                     detail::AdamWStep update, detail::TransformerEngine& engine) {
+  std::vector<float> values =
+      detail::join_tensors(setup.shapes, shaken_parameters(setup.model, setup.format));
+  engine.write(detail::EngineArray::kParameters, values);
+  update.rate = 0.01;
+  for (update.update = 1; update.update <= 2; ++update.update) engine.step(data, update);
+  engine.read(detail::EngineArray::kParameters, values);
+  values.push_back(static_cast<float>(engine.read_steps().back().loss));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("Runs of a stack hide the tokens of their own examples", "[torch]") {
+  const PatternTask task(5, 2, true);
+  detail::EngineSetup setup = engine_setup(model_of({}), task, true);
+  detail::StackShape shape;
+  shape.batch = {kEngineExamples, true, true, 2};
+  shape.constants.most_norm = 0.5;
+  shape.meeting = std::make_shared<detail::StackMeeting>(2);
+  setup.make_step_device = emulated_device;
+  const auto stack = detail::torch_library().make_stack(setup, shape);
+  REQUIRE(stack != nullptr);
+  setup.make_step_device = nullptr;
+  std::vector<detail::StepData> data(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    task.batch("train", static_cast<Index>(4 + 2 * i), kEngineExamples,
+               data[i].pieces.emplace_back());
+    data[i].dropout = dropout_of(setup.model, setup.format.tokens);
+  }
+  std::vector<std::vector<float>> found(2);
+  headway::run_jobs(2, 2, [&](std::size_t i) {
+    shape.meeting->enter(static_cast<Index>(i), std::chrono::seconds(30));
+    const auto mine = stack->engine(static_cast<Index>(i));
+    found[i] = after_two_updates(setup, data[i], shape.constants, *mine);
+  });
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto alone = [&] {
+      const auto engine = detail::torch_library().make_engine(setup);
+      return after_two_updates(setup, data[i], shape.constants, *engine);
+    };
+    const std::vector<float> wanted = alone();
+    CHECK(relative_to(found[i], wanted, 0.0) < 1e-4);
+    data[i].pieces[0].mask.assign(data[i].pieces[0].mask.size(), 1);
+    CHECK(relative_to(alone(), wanted, 0.0) > 1e-3);  // hidden tokens matter
+  }
+}
+
 TEST_CASE("Runs fit one stack if they differ in seed, rates and decay alone") {
   const TransformerOptions model = model_of({});
   const TrainOptions options = options_of({});
@@ -191,6 +277,13 @@ TEST_CASE("Runs fit one stack if they differ in seed, rates and decay alone") {
   TransformerOptions wider = model;
   wider.mlp_dim *= 2;
   CHECK_FALSE(fit_one_stack(model, options, wider, options));
+}
+
+TEST_CASE("Where no stack serves them all runs fit, each by itself", "[torch]") {
+  for (const Index runs : {1, 5}) {
+    CHECK(runs_that_fit_one_stack(model_of({}), options_of({}), PatternTask(4, 2).format(), runs) ==
+          runs);
+  }
 }
 
 TEST_CASE("Who meets waits for all who entered and have not left") {

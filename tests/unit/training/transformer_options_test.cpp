@@ -1,8 +1,18 @@
 #include "headway/training/transformer_options.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "catch.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
 #include "training/model/named_tensors.hpp"
+#include "training/model/transformer_engine.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
@@ -33,6 +43,21 @@ void check_refused(const Change& change, const std::string& text) {
   TransformerOptions options;
   change(&options);
   CHECK_THROWS_WITH(options.validate(), Catch::Matchers::ContainsSubstring(text));
+}
+
+/// The message, and the fields that are at fault.
+using Refusal = std::pair<std::string, std::vector<std::string>>;
+
+template <typename Change>
+Refusal refusal(const Change& change) {
+  TransformerOptions options;
+  change(&options);
+  try {
+    options.validate();
+  } catch (const headway::OptionError& error) {
+    return {error.what(), error.fields()};
+  }
+  return {"no error", {}};
 }
 
 }  // namespace
@@ -99,6 +124,61 @@ TEST_CASE("Flops of a step are those counted by hand") {
   const double kept = 7.0 * (3 * (4 * 2 * 2) + (4 * 2 * 2 + 2 * 4 * 8 + 4 * 5));
   CHECK_THAT(flops_per_step(model, format, 7).linear,
              WithinRel(6 * kept + 4 * 7.0 * 3 * 4 * 2, 1e-14));
+}
+
+TEST_CASE("Flops tell dims of queries, of values and of each feed-forward network apart") {
+  // D = 5, 3 heads; queries 12, values 9, mlp 7; 4 tokens of 2 features, 6 outputs, 2 scored.
+  TransformerOptions model;
+  model.layers = 1;
+  model.model_dim = 5;
+  model.heads = 3;
+  model.query_dim = 12;
+  model.value_dim = 9;
+  model.mlp_dim = 7;
+  model.experts = 11;
+  model.active_experts = 2;
+  model.attention = "hyla";
+  TaskFormat format{4, 2, 0, 6, LossKind::kCrossEntropy, 4, false, {}};
+  const double embedding = 4 * 13.0 * 4 * 5 * 2;
+  const auto linear = [&] { return flops_per_step(model, format, 13).linear - embedding; };
+  const double attention = 5 * (2 * 12 + 2 * 9);  // multiply-adds of a token
+  const double logits = 5 * 6;
+  const auto of_tokens = [&](double feed_forward) {
+    return 6 * 13.0 * 4 * (attention + feed_forward + logits);
+  };
+  CHECK_THAT(linear(), WithinRel(of_tokens(2 * 5 * 7), 1e-14));
+  model.feed_forward = FeedForward::kSwiglu;
+  CHECK_THAT(linear(), WithinRel(of_tokens(3 * 5 * 7), 1e-14));
+  model.feed_forward = FeedForward::kMixture;
+  CHECK_THAT(linear(), WithinRel(of_tokens(11 * 5 + 2 * 2 * 5 * 7), 1e-14));
+  model.active_experts = 0;
+  CHECK_THAT(linear(), WithinRel(of_tokens(11 * 5 + 11 * 2 * 5 * 7), 1e-14));
+  model.feed_forward = FeedForward::kGelu;
+  // Of the last layer the tokens that are not scored have keys and values alone.
+  format.scored = 1;
+  const double scored = 6 * 13.0 * (4 * 5 * (12 + 9) + 5 * (12 + 9) + 2 * 5 * 7 + logits);
+  CHECK_THAT(linear(), WithinRel(scored, 1e-14));
+  model.width_multiplier = 2;
+  const double wide = 6 * 13.0 * (4 * 10 * (24 + 18) + 10 * (24 + 18) + 2 * 10 * 14 + 10 * 6);
+  CHECK_THAT(flops_per_step(model, format, 13).linear, WithinRel(wide + 2 * embedding, 1e-14));
+  model.width_multiplier = 1;
+  // HYLA of 4 x 4 pairs: d = 4 and dv = 3 of each head, once forward and twice back.
+  format.scored = 4;
+  CHECK_THAT(flops_per_step(model, format, 13).attention,
+             WithinRel(2 * 13.0 * 16 * 3 * 3 * (4 + 2 * 3), 1e-14));
+  CHECK(flops_per_step(model, format, 13).total() ==
+        flops_per_step(model, format, 13).linear + flops_per_step(model, format, 13).attention);
+}
+
+TEST_CASE("Arrays of pairs of a query: of each head, and of dims where values are generated") {
+  const AttentionShape n = {3, 5, 17, 7, 11, 13};
+  const auto floats = [&](const char* name) {
+    return detail::pair_bytes_of_query(n, attention_variant(name)) / (4.0 * 3 * 7);
+  };
+  CHECK(floats("softmax") == 10.0 * 5);
+  CHECK(floats("linear_rms_head") == 10.0 * 5);
+  CHECK(floats("hyla") == 10.0 * 5 + 6 * 13);
+  CHECK(floats("hyla_deep") == 10.0 * 5 + 6 * 13 + 4 * 13 * 5);
 }
 
 TEST_CASE("An encoder and a decoder have the parameters and flops counted by hand") {
@@ -178,6 +258,107 @@ TEST_CASE("Options that do not fit are refused, by name") {
   CHECK(headway::word_of(headway::parse_word<Norm>("train.norm", "rms_norm")) == "rms_norm");
 }
 
+namespace {
+
+std::string text_of(const detail::ParameterShape& shape) {
+  const char* first = shape.first == detail::FirstValues::kZero     ? "0"
+                      : shape.first == detail::FirstValues::kOne    ? "1"
+                      : shape.first == detail::FirstValues::kNormal ? "normal"
+                                                                    : "lecun";
+  std::string text = fmt::format("{} [{}] {}", shape.name, fmt::join(shape.shape, ", "), first);
+  if (shape.spread > 0.0) text += fmt::format(" {:.4g}", 1.0 / (shape.spread * shape.spread));
+  return text;
+}
+
+std::vector<std::string> texts_of(const TransformerOptions& model, const TaskFormat& format) {
+  std::vector<std::string> texts;
+  for (const auto& shape : detail::parameter_shapes(model, format)) texts.push_back(text_of(shape));
+  return texts;
+}
+
+}  // namespace
+
+// Names, order and shapes are those of saved runs. The number is one over the variance.
+TEST_CASE("Parameters have the names, shapes and first values of saved runs") {
+  TransformerOptions model;
+  model.layers = 1;
+  model.model_dim = 10;
+  model.heads = 2;
+  model.query_dim = 6;
+  model.value_dim = 8;
+  model.mlp_dim = 7;
+  CHECK(texts_of(model, fuzzy_logic_format(9)) ==
+        std::vector<std::string>{"embedding.weight [10, 5] normal 10",
+                                 "embedding.bias [10] 0",
+                                 "layers.1.attention_norm.scale [10] 1",
+                                 "layers.1.attention_norm.bias [10] 0",
+                                 "layers.1.query.weight [2, 3, 10] lecun 10",
+                                 "layers.1.query.bias [2, 3] 0",
+                                 "layers.1.key.weight [2, 3, 10] lecun 10",
+                                 "layers.1.key.bias [2, 3] 0",
+                                 "layers.1.value.weight [2, 4, 10] lecun 10",
+                                 "layers.1.value.bias [2, 4] 0",
+                                 "layers.1.output.weight [10, 8] lecun 8",
+                                 "layers.1.output.bias [10] 0",
+                                 "layers.1.positions [9, 2] normal 9",
+                                 "layers.1.feed_forward_norm.scale [10] 1",
+                                 "layers.1.feed_forward_norm.bias [10] 0",
+                                 "layers.1.up.weight [7, 10] lecun 10",
+                                 "layers.1.up.bias [7] 0",
+                                 "layers.1.down.weight [10, 7] lecun 7",
+                                 "layers.1.down.bias [10] 0",
+                                 "norm.scale [10] 1",
+                                 "norm.bias [10] 0",
+                                 "logits.weight [1, 10] lecun 10",
+                                 "logits.bias [1] 0"});
+  // A decoder with one layer of an encoder, of ids, with swiglu, RMS norm and matrices M_h.
+  model.encoder_layers = 1;
+  model.attention = "hyla_deep";
+  model.norm = Norm::kRmsNorm;
+  model.position_buckets = 3;
+  model.feed_forward = FeedForward::kSwiglu;
+  TaskFormat format = fuzzy_logic_format(9);
+  format.features = 0;
+  format.vocabulary = 11;
+  std::vector<std::string> wanted = {"embedding.weight [11, 10] normal 10"};
+  const auto add_attention = [&wanted](const std::string& prefix) {
+    for (const char* text :
+         {"query.weight [2, 3, 10] lecun 10", "query.bias [2, 3] 0",
+          "key.weight [2, 3, 10] lecun 10", "key.bias [2, 3] 0", "value.weight [2, 4, 10] lecun 10",
+          "value.bias [2, 4] 0", "output.weight [10, 8] lecun 8", "output.bias [10] 0",
+          "mixing [2, 4, 4] lecun 4", "positions [3, 2] normal 3"}) {
+      wanted.push_back(prefix + text);
+    }
+  };
+  for (const std::string prefix : {"encoder.1.", "layers.1."}) {
+    wanted.push_back(prefix + "attention_norm.scale [10] 1");
+    add_attention(prefix);
+    if (prefix == "layers.1.") {
+      wanted.push_back("layers.1.cross.norm.scale [10] 1");
+      wanted.push_back("layers.1.cross.memory_norm.scale [10] 1");
+      add_attention("layers.1.cross.");
+    }
+    wanted.push_back(prefix + "feed_forward_norm.scale [10] 1");
+    wanted.push_back(prefix + "gate.weight [7, 10] lecun 10");
+    wanted.push_back(prefix + "up.weight [7, 10] lecun 10");
+    wanted.push_back(prefix + "down.weight [10, 7] lecun 7");
+  }
+  wanted.push_back("norm.scale [10] 1");
+  wanted.push_back("logits.weight [1, 10] lecun 10");
+  wanted.push_back("logits.bias [1] 0");
+  CHECK(texts_of(model, format) == wanted);
+  model.feed_forward = FeedForward::kMixture;
+  model.experts = 5;
+  const std::vector<std::string> mixture = texts_of(model, format);
+  const auto up =
+      std::find(mixture.begin(), mixture.end(), "encoder.1.router.weight [5, 10] lecun 10");
+  REQUIRE(mixture.end() - up > 5);
+  CHECK(std::vector<std::string>(up + 1, up + 5) ==
+        std::vector<std::string>{
+            "encoder.1.up.weight [5, 7, 10] lecun 10", "encoder.1.up.bias [5, 7] 0",
+            "encoder.1.down.weight [5, 10, 7] lecun 7", "encoder.1.down.bias [5, 10] 0"});
+}
+
 TEST_CASE("First values have the spreads of their kinds, and one stream each") {
   const auto shapes = detail::parameter_shapes(sraven_model(2, 4), sraven_format());
   const auto first = detail::initial_parameters(shapes, 3);
@@ -211,4 +392,81 @@ TEST_CASE("First values have the spreads of their kinds, and one stream each") {
         break;
     }
   }
+}
+
+TEST_CASE("Options of a network that do not go together are refused in whole sentences") {
+  CHECK(refusal([](auto*) {}).first == "no error");
+  CHECK(refusal([](auto* o) { o->query_dim = 20; }) ==
+        Refusal{"train.query_dim = 20: must be a multiple of train.heads = 8, which share it",
+                {"train.query_dim", "train.heads"}});
+  CHECK(refusal([](auto* o) { o->value_dim = 12; }) ==
+        Refusal{"train.value_dim = 12: must be a multiple of train.heads = 8, which share it",
+                {"train.value_dim", "train.heads"}});
+  CHECK(refusal([](auto* o) {
+          o->mlp_dim = 300'000;
+          o->width_multiplier = 4;
+        }) == Refusal{"train.width_multiplier = 4: must be from 1 to 3, so that no dim exceeds "
+                      "1048576",
+                      {"train.width_multiplier", "train.model_dim", "train.heads",
+                       "train.query_dim", "train.value_dim", "train.mlp_dim"}});
+  const auto rotary = [](Index dim) {
+    return [dim](TransformerOptions* o) {
+      o->positions = Positions::kRotary;
+      o->query_dim = dim;
+    };
+  };
+  CHECK(refusal(rotary(24)) ==
+        Refusal{"train.query_dim = 24: gives each of the 8 heads 3 dims: must be even, because "
+                "rotary positions turn pairs of dims",
+                {"train.query_dim", "train.heads", "train.positions"}});
+  CHECK(refusal(rotary(32)).first == "no error");
+  const auto mixture = [](Index experts, Index active) {
+    return [experts, active](TransformerOptions* o) {
+      o->feed_forward = FeedForward::kMixture;
+      o->experts = experts;
+      o->active_experts = active;
+    };
+  };
+  CHECK(refusal(mixture(3, 4)) ==
+        Refusal{"train.active_experts = 4: must be at most train.experts = 3",
+                {"train.active_experts", "train.experts"}});
+  CHECK(refusal(mixture(3, 3)).first == "no error");
+  CHECK(refusal([](auto* o) { o->nonlinearity = "silu"; }) ==
+        Refusal{"train.nonlinearity = \"silu\": must be absent: attention \"softmax\" has no "
+                "nonlinearity of its values. Or take a variant that has one",
+                {"train.nonlinearity", "train.attention"}});
+  TransformerOptions decoder;
+  decoder.encoder_layers = 2;
+  TaskFormat format = fuzzy_logic_format(7);
+  CHECK_NOTHROW(decoder.require_context(format));
+  format.scored = 7;
+  try {
+    decoder.require_context(format);
+    FAIL("no error");
+  } catch (const headway::OptionError& error) {
+    CHECK(std::string(error.what()) ==
+          "train.encoder_layers = 2: must be 0 for a task that scores all of its 7 tokens: none is "
+          "left to encode");
+    CHECK(error.fields() == std::vector<std::string>{"train.encoder_layers"});
+  }
+  decoder.encoder_layers = 0;
+  CHECK_NOTHROW(decoder.require_context(format));
+}
+
+TEST_CASE("A widened network has the multiplier in heads and dims, and nowhere else") {
+  TransformerOptions model = sraven_model(3, 5);
+  model.position_buckets = 7;
+  const TransformerOptions wide = model.widened();
+  CHECK(wide.model_dim == 5 * model.model_dim);
+  CHECK(wide.heads == 5 * 16);
+  CHECK(wide.query_dim == 5 * 64);
+  CHECK(wide.value_dim == 5 * 64);
+  CHECK(wide.mlp_dim == 5 * model.mlp_dim);
+  CHECK(wide.width_multiplier == 1);
+  CHECK(wide.widened() == wide);
+  TransformerOptions rest = wide;
+  for (auto* m : {&rest, &model}) {
+    m->model_dim = m->heads = m->query_dim = m->value_dim = m->mlp_dim = m->width_multiplier = 1;
+  }
+  CHECK(rest == model);
 }

@@ -2,6 +2,8 @@
 #include "training/model/transformer_reference.hpp"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -168,6 +170,86 @@ TEST_CASE("Parts have names, levels and the numbers of their heads") {
   }
 }
 
+TEST_CASE("A part has its place by the heads that generate, mix and read it") {
+  const Index heads = 3;
+  const PatternTask task(5, 2);
+  const TaskBatch batch = examples_of(task, 1);
+  for (const std::string name : {"hyla", "hyla_deep"}) {
+    TransformerOptions model = small_model();
+    model.attention = name;
+    model.nonlinearity = "gelu";  // which is nowhere 0
+    const bool deep = name == "hyla_deep";
+    const auto whole = shaken_parameters(model, task.format());
+    const FrozenNetwork network(model, task.format(), whole, {2}, GeneratedParts::kPairs);
+    const ContributionLevels& levels = network.levels();
+    CHECK(levels.sizes == (deep ? std::vector<int>{4, 4, 5} : std::vector<int>{4, 5}));
+    CHECK(levels.paths() == (deep ? 80 : 20));
+    CHECK(levels.names.back() == std::vector<std::string>{"L2 residual", "L2H1 reads", "L2H2 reads",
+                                                          "L2H3 reads", "L2 feed-forward"});
+    CHECK(levels.heads.front() == std::vector<int>{-1, 3, 4, 5});
+    if (deep) {
+      CHECK(levels.names[1] ==
+            std::vector<std::string>{"L2 direct", "L2H1 mixes", "L2H2 mixes", "L2H3 mixes"});
+    }
+    // Without a head's values, its matrix or its slice of the output, its parts alone are 0.
+    for (const char* without : {"nothing", "value", "mixing", "output"}) {
+      for (Index head = 0; head < heads; ++head) {
+        INFO(name << ", head " << head << " without " << without);
+        auto parameters = whole;
+        for (NamedTensor& tensor : parameters) {
+          const auto count = static_cast<Index>(tensor.values.size());
+          const bool of_heads = tensor.name.find(std::string("layers.2.") + without) == 0;
+          if (!of_heads || tensor.name == "layers.2.output.bias") continue;
+          for (Index i = 0; i < count; ++i) {
+            const Index mine =
+                tensor.name == "layers.2.output.weight" ? i % 9 / 3 : i / (count / heads);
+            if (mine == head) tensor.values[static_cast<std::size_t>(i)] = 0.0F;
+          }
+        }
+        const FrozenNetwork changed(model, task.format(), parameters, {2}, GeneratedParts::kPairs);
+        const auto parts = changed.contributions(batch, 0, 4).parts;
+        REQUIRE(parts.rows() == levels.paths());
+        for (Index row = 0; row < parts.rows(); ++row) {
+          const Index reads = row % 5 - 1;
+          const Index mixes = deep ? row / 5 % 4 - 1 : 0;
+          const Index generates = row / (deep ? 20 : 5) - 1;
+          const bool pair = reads >= 0 && reads < heads && mixes >= 0 && generates >= 0;
+          const bool beside = row == 0 || row == 4;  // residual, feed-forward network
+          const std::string lost = without;
+          const bool gone = (lost == "value" && generates == head) ||
+                            (lost == "mixing" && deep && mixes == head) ||
+                            (lost == "output" && reads == head);
+          CHECK(parts.row(row).isZero(0.0) == (beside ? false : !pair || gone));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("A frozen network tells inputs, attention weights and outputs of the kept layers") {
+  const PatternTask task(5, 2);
+  const TransformerOptions model = small_model();
+  const auto parameters = shaken_parameters(model, task.format());
+  const TaskBatch batch = examples_of(task, 2);
+  const auto whole = reference::make_transformer(model, task.format(), parameters);
+  const auto trace = reference::trace_example(whole, batch, 1);
+  const FrozenNetwork both(model, task.format(), parameters, {1, 2}, GeneratedParts::kHeads);
+  const FrozenNetwork last(model, task.format(), parameters, {2}, GeneratedParts::kHeads);
+  CHECK(both.features() == 12);
+  CHECK(both.heads() == 3);
+  const auto a = both.attention(batch, 1, 3);
+  CHECK(a.inputs == trace.blocks[0].attention_norm.tokens);
+  REQUIRE(a.weights.size() == 2);
+  CHECK(a.weights[0] == trace.blocks[0].weights);
+  CHECK(a.weights[1] == trace.blocks[1].weights);
+  CHECK(a.outputs == trace.outputs.row(3).transpose());
+  const auto b = last.attention(batch, 1, 4);
+  CHECK(b.inputs == trace.blocks[1].attention_norm.tokens);
+  REQUIRE(b.weights.size() == 1);
+  CHECK(b.weights[0] == trace.blocks[1].weights);
+  CHECK(b.outputs == trace.outputs.row(4).transpose());
+}
+
 TEST_CASE("Networks that cannot be frozen are refused") {
   const PatternTask task(5, 2);
   TransformerOptions model = small_model();
@@ -180,9 +262,12 @@ TEST_CASE("Networks that cannot be frozen are refused") {
     }
     return std::string("none");
   };
-  CHECK_THAT(message(model, {3}), ContainsSubstring("extract.layers: 3: must be layers from 1"));
-  CHECK_THAT(message(model, {2, 1}), ContainsSubstring("not rising at 1"));
-  CHECK_THAT(message(model, {}), ContainsSubstring("empty"));
+  const std::string wanted = ": must be layers from 1 to 2, in rising order, each once";
+  CHECK(message(model, {3}) == "extract.layers: 3" + wanted);
+  CHECK(message(model, {0}) == "extract.layers: 0" + wanted);
+  CHECK(message(model, {2, 1}) == "extract.layers: not rising at 1" + wanted);
+  CHECK(message(model, {2, 2}) == "extract.layers: not rising at 2" + wanted);
+  CHECK(message(model, {}) == "extract.layers: empty: must name at least one layer");
   model.encoder_layers = 1;
   CHECK_THAT(message(model, {1}), ContainsSubstring("train.encoder_layers = 1: must be 0"));
   model.encoder_layers = 0;
