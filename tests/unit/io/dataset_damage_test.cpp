@@ -64,6 +64,29 @@ TEST_CASE("A file cut short anywhere is refused") {
   }
 }
 
+TEST_CASE("A file cut in half is told from one that is no HDF5") {
+  const ScratchDirectory scratch;
+  const std::vector<char> bytes = without_seal(valid_bytes(scratch, AttentionForm::kSupplied));
+  const std::string path = scratch.file("cut.h5");
+  const auto message = [&] {
+    try {
+      io::read_dataset(path);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  write_bytes(path, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2)});
+  CHECK(
+      message().starts_with(path +
+                            ": is an HDF5 file that cannot be opened: truncated, damaged or still "
+                            "being written (HDF5: "));
+  write_bytes(path, {});
+  CHECK(message() == path + ": is not an HDF5 file: empty");
+  write_bytes(path, {'t', 'e', 'x', 't'});
+  CHECK(message() == path + ": is not an HDF5 file");
+}
+
 TEST_CASE("Flipped bytes never take the program down") {
   const ScratchDirectory scratch;
   const std::string path = scratch.file("flipped.h5");

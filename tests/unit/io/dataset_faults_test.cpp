@@ -73,7 +73,7 @@ TEST_CASE("Faults of the schema and of root attributes are named") {
        [](Surgery& s) {
          s.set_attribute("/", "schema_version", std::vector<double>{2, 0});
        },
-       {"schema_version = [2, 0]", "newer"}},
+       {"root attribute schema_version = [2, 0]: a newer major version; this Headway reads 1.x"}},
       {"version nan",
        kWeights,
        [](Surgery& s) {
@@ -279,7 +279,8 @@ TEST_CASE("Faults of shapes are named") {
        [](Surgery& s) {
          s.set_attribute("train/path_features", "heads", std::vector<double>{2, 2});
        },
-       {"train/path_features: attribute heads = [2, 2]", "product p = 6"}},
+       {"train/path_features: attribute heads = [2, 2]; allowed: positive integers with product p "
+        "= 6 (the second extent)"}},
       {"heads not whole",
        kPaths,
        [](Surgery& s) {
@@ -338,7 +339,8 @@ TEST_CASE("Faults of types and storage are named") {
          H5Pset_external(creation.get(), "raw.bin", 0, 7 * 2 * 8);
          s.replace("train/labels", H5T_IEEE_F64LE, {7, 2}, creation.get());
        },
-       {"train/labels: keeps its data in other files"}},
+       {"train/labels: keeps its data in other files (virtual or external storage); allowed: data "
+        "in this file"}},
   });
 }
 
@@ -351,6 +353,15 @@ TEST_CASE("A chunk of gigabytes in a small file is refused; large chunks that ar
   CHECK_THAT(io::implausible_storage(info, info.stored_bytes + 4000, false),
              Catch::Matchers::ContainsSubstring("has chunks of 2240000000 bytes") &&
                  Catch::Matchers::ContainsSubstring("the file stores only 2200000"));
+  info.chunk = {Index{1} << 40, Index{1} << 40};  // more bytes than 64 bits can say
+  CHECK(io::implausible_storage(info, info.stored_bytes + 4000, false) ==
+        "has chunks of 18446744073709551615 bytes, of which the file stores only 2200000; allowed: "
+        "chunks of up to 268435456 bytes, or less compression");
+  info.unavailable_filter = "zfp";
+  CHECK(io::implausible_storage(info, info.stored_bytes + 4000, false) ==
+        "is compressed with the filter zfp, which this HDF5 library lacks; allowed: gzip or no "
+        "compression");
+  info.unavailable_filter.clear();
   info.chunk = {7, 4'000};  // the same numbers in small chunks
   info.pieces = info.written = 10'000;
   CHECK(io::implausible_storage(info, info.stored_bytes + 4000, false).empty());

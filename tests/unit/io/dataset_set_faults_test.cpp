@@ -4,6 +4,8 @@
 
 #include "catch.hpp"
 #include "dataset_breaks.hpp"
+#include "headway/dataset_file.hpp"
+#include "headway/io/hdf5_file.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -184,6 +186,11 @@ TEST_CASE("Further sets alone are new inputs, which need no labels and no head m
   CHECK(inputs.sets[0].split.size() == inputs.sets[0].split.examples->size());
   CHECK(inputs.sets[0].split.labels.cols() == 0);
   CHECK_THROWS_WITH(io::read_dataset(path),
-                    Catch::Matchers::ContainsSubstring("train: is missing") &&
-                        Catch::Matchers::ContainsSubstring("headway predict takes"));
+                    path +
+                        ": train: is missing; allowed: training examples with labels. Its further "
+                        "sets are new inputs, which headway predict takes");
+  CHECK_THAT(io::describe_hdf5_file(path),
+             Catch::Matchers::ContainsSubstring(
+                 "\nTo check all of it:  headway validate " + path +
+                 "\nTo predict on it:    headway predict RESULT.h5 " + path + "\n"));
 }

@@ -1,5 +1,7 @@
 #include "headway/io/gram_file.hpp"
 
+#include <cmath>
+
 #include "catch.hpp"
 #include "dataset_builder.hpp"
 #include "headway/dataset_file.hpp"
@@ -47,6 +49,8 @@ TEST_CASE("Gram matrices of every form of data set come back from their file as 
     const headway::GramResult in_memory = gram_of(data, io::FeaturesIn::kMemory);
     CHECK(result.data.gram == in_memory.data.gram);
     CHECK(result.data.examples == built.train);
+    CHECK(result.head_names == std::vector<std::vector<std::string>>{
+                                   {"head 1", "head 2"}, {"head 1", "head 2", "head 3"}});
     const std::string file = folder.file("g.h5");
     io::write_gram(file, result, {}, true);
     CHECK(io::is_dataset_file(file));
@@ -56,6 +60,7 @@ TEST_CASE("Gram matrices of every form of data set come back from their file as 
     const tasks::Dataset dataset = io::read_dataset(file);
     REQUIRE(dataset.gram);
     CHECK(dataset.heads == std::vector<int>{2, 3});
+    CHECK(dataset.layers.at(1).names == std::vector<std::string>{"head 1", "head 2", "head 3"});
     CHECK(dataset.features == built.features);
     CHECK(dataset.outputs() == built.outputs);
     REQUIRE(dataset.test);
@@ -83,8 +88,14 @@ TEST_CASE("Gram files with sums that no data can have are refused, with file and
   CHECK_THAT(fault([](auto& g) { g.data.gram(2, 2) *= -1.0; }),
              ContainsSubstring(file) && ContainsSubstring("not positive semidefinite"));
   CHECK_THAT(fault([](auto& g) { g.heads = {5}; }), ContainsSubstring("a multiple of 5 paths"));
-  CHECK_THAT(fault([](auto& g) { g.sets.at(0).labels = MatrixXd::Zero(2, 2); }),
-             ContainsSubstring("sets/test"));
+  CHECK_THAT(
+      fault([](auto& g) { g.sets.at(0).labels = MatrixXd::Zero(2, 2); }),
+      Catch::Matchers::EndsWith(
+          "sets/test: path_features of 5 x 18 and labels of 2 x 2; allowed: as many examples, "
+          "18 numbers and 2 outputs as in gram"));
+  CHECK_THAT(fault([](auto& g) { g.sets.at(0).path_features(1, 2) = std::nan(""); }),
+             Catch::Matchers::EndsWith(
+                 "sets/test: holds numbers that are not finite; allowed: finite numbers"));
   CHECK_THAT(fault([](auto& g) { g.data.projection *= 10.0; }), ContainsSubstring("other data"));
   io::write_gram(file, good, {}, true);
   CHECK_THROWS_AS(io::write_gram(file, good, {}, false), Error);

@@ -111,9 +111,12 @@ TEST_CASE("Each fault of an IDX file is named") {
                 [&] { read_idx(scratch.file("images"), scratch.file("labels")); });
   };
   fails(images_file(3, 4, 4, ramp(48), 0x801), good_labels,
-        {"/images: magic number 0x00000801", "must be 0x00000803"});
+        {"/images: magic number 0x00000801: must be 0x00000803 (images: unsigned bytes, 3 "
+         "dimensions)"});
   fails(good_labels, good_images, {"/images: magic number 0x00000801"});
-  fails(good_images, labels_file({1, 0, 1}, 0x803), {"/labels: magic number 0x00000803"});
+  fails(good_images, labels_file({1, 0, 1}, 0x803),
+        {"/labels: magic number 0x00000803: must be 0x00000801 (labels: unsigned bytes, 1 "
+         "dimension)"});
   fails({0, 0}, good_labels, {"/images: ends within the magic number"});
   fails(images_file(0, 4, 4, {}), good_labels, {"number of images = 0: must be from 1"});
   fails(images_file(0xFFFFFFFF, 4, 4, {}), good_labels, {"number of images = 4294967295"});

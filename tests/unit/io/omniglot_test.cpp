@@ -194,8 +194,12 @@ TEST_CASE("A damaged, huge or oblong drawing is named") {
         "Greek/character01/2.png: is 1025 x 3 pixels: must be at most");
   fails(second, Bytes((1U << 20U) + 1), "has 1048577 bytes when unpacked");
   fails("set/stray.png", good, "must be <alphabet>/<character>/<drawing>.png");
-  fails("other/Greek/character01/2.png", good, "must all lie in one folder");
-  fails("run01/class_labels.txt", {}, "one-shot runs");
+  fails("other/Greek/character01/2.png", good,
+        "drawings lie in 'set/' and in 'other/': must all lie in one folder (give several folders "
+        "as a list)");
+  fails("run01/class_labels.txt", {},
+        "run01/class_labels.txt: these are Omniglot's one-shot runs, whose folders are not "
+        "characters: must be a background or evaluation set");
   store_bytes(scratch.file("set/Gr\neek/character01/1.png"), good);
   check_error(ErrorKind::kBadData, {"Gr?eek/character01/1.png: must be", "in printable characters"},
               [&] { read_omniglot(scratch.file("set")); });

@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "dataset_builder.hpp"
+#include "headway/core/sha256.hpp"
 #include "headway/error.hpp"
 #include "io/hdf5/record.hpp"
 #include "io/hdf5/text_digest.hpp"
@@ -77,7 +78,7 @@ struct Whole {
   VectorXd position;
   MatrixXd metric, readout, mean;
   std::vector<MatrixXd> layers, kernels;
-  Tensor draws;
+  Tensor draws, late;
   std::optional<double> maybe;
   Step last;
   std::vector<Step> history, steps;
@@ -105,6 +106,7 @@ void fields(Visitor& visit, Record& r) {
   visit("order_parameters", r.layers, "U_l", {.json = "U", .layout = FieldLayout::kLayers});
   visit("kernels", r.kernels, "C", {.layout = FieldLayout::kStacked});
   visit("draws", r.draws, "of U_a", {.layout = FieldLayout::kReadout});
+  visit("late", r.late, "older files lack it", {.optional = true});
   visit("maybe", r.maybe, "there or not");
   visit("last", r.last, "the last step");
   visit("history", r.history, "all steps", {.layout = FieldLayout::kTable});
@@ -134,6 +136,8 @@ Whole built() {
   w.kernels = {MatrixXd{{1.0, 2.0, 3.0}}, MatrixXd{{4.0, 5.0, 6.0}}};
   w.draws = Tensor({2, 3, 1, 1});
   w.draws.values[4] = 8.25;
+  w.late = Tensor({2, 2});
+  w.late.values = {1.0, 2.0, 3.0, 4.0};
   w.maybe = 2.5;
   w.last = {3, 0.25};
   w.history = {{1, 1.0}, {2, 0.5}, {3, 0.25}};
@@ -198,6 +202,8 @@ TEST_CASE("A record is read back from its HDF5 group, to the last bit") {
   CHECK(w.kernels == wrote.kernels);
   CHECK(w.draws.shape == wrote.draws.shape);
   CHECK(w.draws.values == wrote.draws.values);
+  CHECK(w.late.shape == wrote.late.shape);
+  CHECK(w.late.values == wrote.late.values);
   CHECK(w.maybe == wrote.maybe);
   CHECK(w.last == wrote.last);
   CHECK(w.history == wrote.history);
@@ -236,6 +242,21 @@ TEST_CASE("Empty and absent members keep what a record has") {
   CHECK_FALSE(w.maybe.has_value());
   CHECK(w.layers.empty());
   CHECK(w.readout.size() == 0);
+  CHECK(w.late.empty());
+  {
+    const io::Hdf5Lock lock;
+    const io::Hdf5InputFile file(path);
+    for (const char* left_out :
+         {"U_a", "predictor", "order_parameters", "kernels", "late", "parts"}) {
+      CAPTURE(left_out);
+      CHECK(file.kind(std::string("whole/") + left_out) == io::NodeKind::kAbsent);
+    }
+    CHECK_FALSE(file.has_attribute("whole", "maybe"));
+    CHECK(file.info("whole/words").shape == std::vector<Index>{0});
+    CHECK(file.info("whole/draws").shape == std::vector<Index>{0});
+    CHECK(file.info("whole/history").shape == std::vector<Index>{0, 2});
+    CHECK(file.text_attribute("whole/history", "columns") == "number,norm");
+  }
   Whole off = built();
   off.defined = false;
   write(path, off);
@@ -272,8 +293,28 @@ TEST_CASE("A fault in a record names place, field, value and what is allowed") {
              ContainsSubstring("whole/history: has shape [3, 5]; allowed: [n, 2]"));
   CHECK_THAT(refused([](Surgery& s) { s.replace("whole/counter", H5T_STD_U64LE, {5}); }),
              ContainsSubstring("whole/counter: holds 5 numbers; allowed: 4"));
+  CHECK(refused([](Surgery& s) { s.set_attribute("whole", "colour", std::string("green")); }) ==
+        "whole, attribute colour: is \"green\"; allowed: red, blue");
+  CHECK(refused([](Surgery& s) {
+          s.set_attribute("whole/history", "columns", std::string("number,other"));
+        }) == "whole/history: has no column norm");
+  CHECK(refused([](Surgery& s) {
+          s.set_attribute("whole", "action", std::vector<double>{1.0, 2.0});
+        }) == "whole, attribute action: allowed: one number");
+  CHECK(refused([](Surgery& s) { s.replace("whole/words", H5T_IEEE_F64LE, {2}); }) ==
+        "whole/words: type float64; allowed: integers");
+  CHECK(refused([](Surgery& s) {
+          s.replace("whole/metric", H5T_C_S1, {3});
+        }).starts_with("whole/metric: "));
   CHECK_THAT(refused([](Surgery& s) { s.remove("whole/steps/0"); }),
              ContainsSubstring("whole/steps/0: is missing"));
   CHECK_THAT(refused([](Surgery& s) { s.replace("whole/rows/count", H5T_STD_I64LE, {3}); }),
              ContainsSubstring("whole/rows/bits: has 2 entries; allowed: 3"));
+}
+
+TEST_CASE("The digest of texts is SHA-256 of their places and themselves, each with a zero byte") {
+  CHECK(io::text_digest({}) == sha256_hex(""));
+  const std::string zero(1, '\0');
+  CHECK(io::text_digest({{"b", "two words"}, {"a", ""}}) ==
+        sha256_hex("a" + zero + zero + "b" + zero + "two words" + zero));
 }

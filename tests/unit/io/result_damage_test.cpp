@@ -109,7 +109,10 @@ TEST_CASE("A changed text is refused, with the check sum of the file and without
     CHECK(error.exit_code() == 65);
     CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(path) &&
                                  Catch::Matchers::ContainsSubstring(
-                                     sealed ? "the check sum at its end differs" : "text_sha256"));
+                                     sealed ? "the check sum at its end differs"
+                                            : "root attribute text_sha256: the texts of the file "
+                                              "have changed since it was written: damaged, or "
+                                              "edited by hand"));
   }
 }
 

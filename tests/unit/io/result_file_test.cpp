@@ -11,6 +11,7 @@
 #include "headway/core/output_path.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "headway/study_file.hpp"
 #include "io/hdf5/input.hpp"
 #include "record_bytes.hpp"
 #include "result_builder.hpp"
@@ -355,11 +356,26 @@ TEST_CASE("inspect describes results, data sets and other HDF5 files") {
   write_dataset_file(data, {.sets = {"validation"}});
   CHECK_THAT(io::describe_hdf5_file(data),
              ContainsSubstring("set        validation: 3 examples, 2 outputs, 4 tokens"));
-  CHECK_THAT(io::describe_hdf5_file(data),
-             ContainsSubstring("heads      [2, 3]") &&
-                 ContainsSubstring("headway validate " + data) &&
-                 ContainsSubstring("7 examples, 2 outputs, 4 tokens") &&
-                 ContainsSubstring("made for a test"));
+  CHECK_THAT(
+      io::describe_hdf5_file(data),
+      ContainsSubstring("  train      7 examples, 2 outputs, 4 tokens, with ids\n"
+                        "  test       5 examples, 2 outputs, 4 tokens, with ids\n"
+                        "  set        validation: 3 examples, 2 outputs, 4 tokens, with ids\n"
+                        "  features   3\n") &&
+          ContainsSubstring("  heads      [2, 3]\n"
+                            "  layer 1    head 1, head 2\n"
+                            "  layer 2    head 1, head 2, head 3\n"
+                            "  note       made for a test\n"
+                            "\n"
+                            "To check all of it:  headway validate " +
+                            data +
+                            "\n"
+                            "To solve it:         headway solve " +
+                            data + " --set model.widths=[10,100]\n"));
+  CHECK_THAT(io::describe_hdf5_file(result),
+             ContainsSubstring("To remake it (the file holds its study with all defaults):\n"
+                               "  headway solve " +
+                               result + " -o NEW.h5\n"));
   {
     Surgery surgery(data);
     surgery.remove("train/inputs");
@@ -367,6 +383,23 @@ TEST_CASE("inspect describes results, data sets and other HDF5 files") {
   }
   CHECK_THAT(io::describe_hdf5_file(data),
              ContainsSubstring("not a file of Headway") && ContainsSubstring("labels"));
+}
+
+TEST_CASE("An HDF5 file that is neither data set nor result is no study") {
+  const ScratchDirectory scratch;
+  const std::string data = scratch.file("data.h5");
+  write_dataset_file(data, {});
+  Surgery(data).set_attribute("/", "schema_name", std::string("other"));
+  CHECK(thrown_message(65, [&] { io::read_study(data, {}); }) ==
+        data +
+            ": is an HDF5 file, but root attribute schema_name is neither \"headway-dataset\" nor "
+            "\"headway-result\": must be a study, a data set or a result");
+  const std::string odd = scratch.file("\xFF.h5");
+  write_dataset_file(odd, {});
+  CHECK(thrown_message(78, [&] { io::read_study(odd, {}); }) ==
+        odd +
+            ": the path of a data set must be UTF-8, which this one is not; rename the file or its "
+            "folder");
 }
 
 TEST_CASE("Writes a result for tests/python/result_file_test.py", "[.write]") {

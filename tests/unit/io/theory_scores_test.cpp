@@ -120,8 +120,9 @@ TEST_CASE("a result that does not tell its network is refused with what is wrong
              ContainsSubstring("holds no points: must be a result of headway prune"));
   write_prune(file, data, built_prune());
   std::filesystem::remove(data);
-  CHECK_THAT(fault({file}), ContainsSubstring(file + ": its data set \"" + data +
-                                              "\" is missing: must be there, as headway extract"));
+  CHECK(fault({file}) == file + ": its data set \"" + data +
+                             "\" is missing: must be there, as headway extract wrote it; it says "
+                             "which network the parts belong to");
   write_data(data, "");
   CHECK_THAT(fault({file}), ContainsSubstring("root attribute weights_sha256 is missing: must be a "
                                               "data set of headway extract"));

@@ -1,21 +1,25 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "catch.hpp"
+#include "dataset_builder.hpp"
 #include "headway/checkpoints.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/weights_file.hpp"
+#include "headway/network_prune_results.hpp"
 #include "headway/provenance.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/study/sweep.hpp"
 #include "headway/study_file.hpp"
+#include "result_builder.hpp"
 #include "scratch_directory.hpp"
 #include "trained_run_builder.hpp"
 
@@ -233,6 +237,10 @@ TEST_CASE("a record of training is a line of JSON") {
   CHECK(io::train_record_json(1, run, run.records[1]) ==
         R"({"run":2,"variant":"hyla + mixture","seed":18446744073709551615,"step":5,)"
         R"("split":"held_out","loss":0.8,"r2":0.25,"r2_pooled":0.35,"steps_per_second":101.5})");
+  CHECK(io::train_record_json(0, run, run.records[3]) ==
+        R"({"run":1,"variant":"hyla + mixture","seed":18446744073709551615,"step":9,)"
+        R"("split":"train","loss":0.65,"learning_rate":0.0009,"gradient_norm":2.25,)"
+        R"("steps_per_second":103.5})");
   headway::TrainResult result;
   result.runs = {run};
   const std::string summary = io::result_json(runs_of()[0].study, result);
@@ -311,6 +319,54 @@ TEST_CASE("trained networks of a result are read run by run") {
   CHECK(kind_of(
             [&] { io::read_trained_networks(bare, study, headway::KeptWeights::kLast, observer); },
             "holds no run that was trained to its end") == ErrorKind::kBadData);
+}
+
+TEST_CASE("what is no result of training is refused by what it is") {
+  const testing::ScratchDirectory folder;
+  const std::string file = folder.file("other.h5");
+  const auto fault = [&] {
+    try {
+      io::read_trained_study(file, {}, {});
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kBadData);
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const std::string allowed = "; allowed: a result of headway train";
+  std::ofstream(file) << "text";
+  CHECK(fault() == file + ": is not an HDF5 file" + allowed);
+  io::write_result(file, headway::Study{}, testing::built_result(1), testing::built_provenance(),
+                   true);
+  CHECK(fault() == file + ": is a result of headway solve" + allowed);
+  headway::NetworkPruneResult pruned;
+  pruned.planned = 1;
+  io::write_result(file, headway::Study{}, pruned, testing::built_provenance(), true);
+  CHECK(fault() == file + ": is a result of headway prune-network" + allowed);
+  testing::write_dataset_file(file);
+  CHECK(fault() == file + ": is a headway-dataset file" + allowed);
+  testing::Surgery(file).remove_attribute("/", "schema_name");
+  CHECK(fault() == file + ": is not a file of Headway" + allowed);
+}
+
+TEST_CASE("inspect lists how well scores rank the heads, by group") {
+  const testing::ScratchDirectory folder;
+  headway::NetworkPruneResult pruned;
+  pruned.planned = 1;
+  headway::PruneGroup& group = pruned.groups.emplace_back();
+  group.label = "hyla";
+  group.scores = {{"sensitivity", "r2", {}, {3, 0.5, 0.125}},
+                  {"score", "r2", {}, {1, 0.25, std::nan("")}}};
+  const std::string file = folder.file("pruned.h5");
+  io::write_result(file, headway::Study{}, pruned, testing::built_provenance(), true);
+  CHECK_THAT(
+      io::describe_hdf5_file(file),
+      Catch::Matchers::ContainsSubstring(
+          "  name  label\n     0   hyla\n\n"
+          "                  name  error_rise_spearman  error_rise_spearman_standard_error\n"
+          "        0/scores/score                 0.25                                   -\n"
+          "  0/scores/sensitivity                  0.5                               0.125\n\n"
+          "To remake it, run the command above; the file that it names holds the networks\n"));
 }
 
 TEST_CASE("a train result that is read is the one that was written") {

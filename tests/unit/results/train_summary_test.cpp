@@ -113,3 +113,51 @@ TEST_CASE("outcomes have names") {
   auto unknown = training::TrainOutcome::kNotRun;
   CHECK_FALSE(read_word("done", unknown));
 }
+
+TEST_CASE("the best value is that of the record at the best step, undefined without one") {
+  TrainResult result;
+  result.runs = {finished("hyla", 1, 0.5, 0.1)};
+  result.runs[0].summary.evaluations = {{"held_out", {64, 0.75, {{"r2", 0.5}}}},
+                                        {"unknown_terms", {64, 0.85, {{"r2", 0.375}}}},
+                                        {"later", {64, 0.95, {{"r2", 0.125}}}}};
+  const auto best = [&](std::size_t split) {
+    return headway::group_runs(result).at(0).splits.at(split).best.mean;
+  };
+  CHECK(best(0) == 0.25);
+  CHECK(best(1) == -0.5);
+  CHECK(std::isnan(best(2)));  // has no record
+  result.runs[0].summary.best_step = 9;
+  CHECK(std::isnan(best(0)));
+}
+
+TEST_CASE("a spread is over the values that are finite") {
+  const headway::Spread spread = headway::spread_of({1.0, std::nan(""), 3.0, HUGE_VAL});
+  CHECK(spread.count == 2);
+  CHECK(spread.mean == 2.0);
+  CHECK(std::abs(spread.standard_error - 1.0) < 1e-12);
+  CHECK(headway::spread_of({}).count == 0);
+  CHECK(std::isnan(headway::spread_of({}).mean));
+}
+
+TEST_CASE("the curves of a run give its records back in their order") {
+  const std::vector<training::TrainRecord> records = built_run().records;
+  const auto curves = training::curves_of(records);
+  REQUIRE(curves.size() == 3);
+  CHECK(curves.at("train").size() == 2);
+  const std::vector<training::TrainRecord> again = training::records_of(curves);
+  REQUIRE(again.size() == records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    CHECK(again[i].split == records[i].split);
+    CHECK(again[i].step == records[i].step);
+    CHECK(again[i].loss == records[i].loss);
+  }
+}
+
+TEST_CASE("a network's variant tells what it is made of") {
+  headway::Study study;
+  study.train.model.attention = "softmax";
+  study.train.model.encoder_layers = 2;
+  CHECK(headway::run_variant(study) == "softmax + encoder");
+  study.train.model.network = training::NetworkKind::kLinearValue;
+  CHECK(headway::run_variant(study) == "linear_value");
+}

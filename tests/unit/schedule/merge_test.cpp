@@ -39,8 +39,11 @@ SolveResult solved(const Study& study, const std::vector<std::size_t>& points) {
 
 Parts<SolveResult> two_parts(const Study& study) {
   Parts<SolveResult> parts;
-  for (std::size_t i = 0; i < 2; ++i)
-    parts.emplace_back(solved(study, solve_points(study, {i, 2})));
+  for (std::size_t i = 0; i < 2; ++i) {
+    SolveResult& part = parts.emplace_back(solved(study, solve_points(study, {i, 2}))).value();
+    part.seconds = 1.0 + static_cast<double>(i);
+    part.threads = 3 - static_cast<int>(i);
+  }
   return parts;
 }
 
@@ -55,10 +58,14 @@ TEST_CASE("parts are joined in the order of the sweep") {
   CHECK(whole.gaussian_process[0].temperature == 0.1);
   CHECK(whole.gaussian_process[1].temperature == 0.2);
   CHECK_FALSE(whole.interrupted);
+  CHECK(whole.seconds == 3.0);
+  CHECK(whole.threads == 3);
   Parts<SolveResult> one = two_parts(study);
   one.front().reset();
   const SolveResult half = merge_parts(study, one);
   CHECK(half.points.size() == 2);
+  CHECK(half.seconds == 2.0);
+  CHECK(half.threads == 2);
   CHECK(half.interrupted);
 }
 
@@ -67,8 +74,7 @@ TEST_CASE("a part with points of other widths or temperatures, or too few, is re
   const auto refused = [&](const auto& change, const std::string& why) {
     Parts<SolveResult> parts = two_parts(study);
     change(*parts[1]);
-    CHECK_THROWS_WITH(merge_parts(study, parts),
-                      ContainsSubstring("part 1/2") && ContainsSubstring(why));
+    CHECK_THROWS_WITH(merge_parts(study, parts), "part 1/2: " + why);
     try {
       merge_parts(study, std::move(parts));
     } catch (const Error& error) {

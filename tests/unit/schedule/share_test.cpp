@@ -1,9 +1,12 @@
 // Ranks that share a study give the result of one process, and go on from what an earlier call
 // kept.
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/checkpoints.hpp"
@@ -49,6 +52,17 @@ class StopsAfterOne final : public Observer {
 
  private:
   std::atomic<bool> stop_{false};
+};
+
+class Stopped final : public Observer {
+ public:
+  [[nodiscard]] bool interrupted() const override { return true; }
+};
+
+class Warnings final : public Observer {
+ public:
+  void warning(std::string_view text) override { found.emplace_back(text); }
+  std::vector<std::string> found;
 };
 
 class HearsTheFirst final : public Observer {
@@ -113,6 +127,48 @@ TEST_CASE("a shared study goes on from the units that were kept", "[schedule]") 
   Observer quiet;
   CHECK(actions(*whole) == actions(solve(small_study(), small_dataset(), quiet)));
   CHECK_FALSE(std::filesystem::exists(output + ".checkpoint"));
+}
+
+TEST_CASE("the first rank tells the warnings of all ranks' units, each once", "[schedule]") {
+  Study study = small_study();
+  study.model.widths = {{1}};  // too narrow for the theory
+  study.model.temperatures = {0.5, 1.0};
+  study.solve.warm_start = false;
+  const tasks::Dataset dataset = small_dataset();
+  Warnings alone;
+  for (std::size_t point = 0; point < 2; ++point) {
+    Study one = study;
+    one.model.temperatures = {study.model.temperatures[point]};
+    solve(one, dataset, alone);
+  }
+  REQUIRE(alone.found.size() == 2);
+  std::sort(alone.found.begin(), alone.found.end());
+  const ResultProvenance whole = make_provenance(study, dataset.content_hash, {"a", "test"});
+  for (const int count : {1, 3}) {
+    Warnings first;
+    std::atomic<std::size_t> heard_by_others{0};
+    on_ranks(count, [&](Ranks& ranks) {
+      const auto shared = shared_solve(study, dataset);
+      io::PartFiles<SolveResult> parts(ranks, "", study, whole, shared->units(), true);
+      Warnings other;
+      static_cast<void>(share(ranks, *shared, parts, 1, ranks.is_first() ? first : other));
+      heard_by_others += other.found.size();
+    });
+    std::sort(first.found.begin(), first.found.end());
+    CHECK(first.found == alone.found);
+    CHECK(heard_by_others == 0);
+  }
+}
+
+TEST_CASE("a study that is stopped before its first unit has no result", "[schedule]") {
+  Stopped stopped;
+  try {
+    solve_on(1, "", stopped);
+    FAIL("it has a result");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInterrupted);
+    CHECK(std::string(error.what()) == "interrupted before anything was finished");
+  }
 }
 
 TEST_CASE("ranks that are about to do different things are told apart", "[schedule]") {

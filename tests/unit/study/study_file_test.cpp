@@ -264,6 +264,16 @@ TEST_CASE("messages name the file, the line, the key, the value and what is allo
   CHECK(fault("[[task.layers]]\nheads = [{kind = \"random\"},\n {kind = \"uniform\", betta = 1}]\n")
             .starts_with("s.toml:3: task.layers[1].heads[2].betta: unknown key, did you mean "
                          "\"beta\"?"));
+  const std::string roots =
+      "a study has: schema, name, seed, threads, [task], [model], [solve], [align], [prune], "
+      "[sample], [train], [extract], [evaluate], [latents], [rank], [sweep]";
+  CHECK(fault("name = \"a\"\nzzzzzz = 3\n") == "s.toml:2: zzzzzz: unknown key; " + roots);
+  CHECK(fault("[swep]\nseed = [1]\n") ==
+        "s.toml:1: swep: unknown key, did you mean \"sweep\"?; " + roots);
+  CHECK(fault("widths = 3\n") ==
+        "s.toml:1: widths: unknown key, did you mean \"model.widths\"?; " + roots);
+  CHECK(fault(kSmall, {"model.heads=[]"}) ==
+        "--set model.heads=[]: model.heads = []: must be a list [H_1, ..., H_L] of integers >= 1");
   CHECK(fault("name = \"a\nb\"").starts_with("s.toml:1: not valid TOML: "));
   CHECK(fault("a = 1\na = 2\n").starts_with("s.toml:2: not valid TOML: "));
 }
@@ -369,6 +379,20 @@ TEST_CASE("what a task needs must be there") {
             .find("belongs to kind = \"hidden_markov_chain\"") != std::string::npos);
 }
 
+TEST_CASE("a key of another kind of task, and too many points, are refused in whole sentences") {
+  CHECK(fault("[task]\nkind = \"dataset\"\nfile = \"x\"\ntokens = 3\n") ==
+        "s.toml:4: task.tokens: belongs to kind = \"hidden_markov_chain\", but this study has kind "
+        "= \"dataset\", whose keys are: kind, seed, file");
+  std::string many = "[task]\nkind = \"dataset\"\nfile = \"x\"\n[model]\ntemperature = [";
+  for (int i = 1; i <= 400; ++i) many += (i > 1 ? ", " : "") + std::to_string(i);
+  many += "]\nwidths = [";
+  for (int i = 1; i <= 250; ++i) many += (i > 1 ? ", " : "") + std::to_string(i);
+  CHECK(parse_study(many + "]\n", "s.toml").model.widths.size() == 250);  // 100,000 points
+  CHECK(fault(many + ", 251]\n") ==
+        "s.toml:6: model.widths, model.temperature: 100400 sweep points (widths times "
+        "temperatures): must be at most 100000");
+}
+
 TEST_CASE("a network of too many paths is refused with their number") {
   const std::string message =
       fault("[task]\nkind = \"dataset\"\nfile = \"x.h5\"\n", {"model.heads=[1000, 1000]"});
@@ -383,6 +407,21 @@ TEST_CASE("keys of very many parts and deep nesting are syntax errors, not a cra
   CHECK(fault("[" + key + "]").find("a key of more than") != std::string::npos);
   CHECK(fault("x = {" + key + " = 1}").find("a key of more than") != std::string::npos);
   CHECK(fault("x = " + std::string(200000, '[')).find("not valid TOML") != std::string::npos);
+  // At the limit, with the line of the key. A string over two lines ends in its line.
+  const auto key_of = [](int parts) {
+    std::string out = "a";
+    for (int i = 1; i < parts; ++i) out += ".a";
+    return out;
+  };
+  const std::string many = ": not valid TOML: a key of more than 32 parts";
+  CHECK(fault("[model]\nwidths = 3\n" + key_of(33) + " = 1\n") == "s.toml:3" + many);
+  CHECK(
+      fault("[model]\n" + key_of(32) + " = 1\n") ==
+      "s.toml:2: model.a: unknown key; model has: widths, heads, variances, temperature, readout, "
+      "attention, attention_prior");
+  CHECK(fault("# one\n\nx = \"\"\"two\nthree\\\nfour\"\"\"\n" + key_of(33) + " = 1\n") ==
+        "s.toml:6" + many);
+  CHECK(fault("x = \"one\ny = \"" + key_of(40) + "\"\n").starts_with("s.toml:1: not valid TOML: "));
   for (const char* header : {"[{a]", "[ =]", "[[.a]]", "[#", "[\xC3\xA9]", " \t[,]"}) {
     INFO(header);
     CHECK(fault("a = [\n [1, 2],\n]\n" + std::string(header) + "\n")

@@ -406,8 +406,16 @@ query_rate = 0.25
   CHECK(has(fault(text, {"train.attention=softmax"}), "linear-value network has layers"));
   CHECK(has(fault(kSmall, {"train.query_rate=1.0"}), "linear_value"));
   CHECK(has(fault(text, {"task.files=[]"}), "task.files"));
-  CHECK(has(fault("[task]\nkind = \"omniglot\"\n"),
-            "task.files is missing: must be the path of an archive"));
+  CHECK(fault("[task]\nkind = \"omniglot\"\n") ==
+        "s.toml:1: task.files is missing: must be the path of an archive or folder of Omniglot, or "
+        "a list of them, for kind = \"omniglot\"");
+  const std::string set =
+      "a table [[task.out_of_distribution]] with name, images and labels (IDX files) and, if "
+      "wanted, invert (default true)";
+  CHECK(fault(text, {"task.out_of_distribution=3"})
+            .ends_with("task.out_of_distribution = 3: must be up to 100 tables, each " + set));
+  CHECK(fault(text, {"task.out_of_distribution=[3]"})
+            .ends_with("task.out_of_distribution[1] = 3: must be " + set));
   CHECK(has(fault(text, {"task.test=0.95"}), "task."));
   CHECK(has(fault(text, {"train.query_dim=13"}), "train.query_dim = 13"));
   const std::string bad =
@@ -415,6 +423,20 @@ query_rate = 0.25
   CHECK(has(fault(text, {bad}), "not train, test or validation"));
   CHECK(has(fault(text, {"task.out_of_distribution=[{name=\"m\",images=\"i\"}]"}),
             "labels is missing"));
+}
+
+TEST_CASE("layers to extract are counted from 1, up to 1000") {
+  const std::string text = "[task]\nkind = \"sraven\"\n";
+  CHECK(parse_study(text, "s.toml").extract.layers.empty());
+  CHECK(parse_study(text, "s.toml", {"extract.layers=[1, 1000]"}).extract.layers ==
+        std::vector<Index>{1, 1000});
+  for (const char* layer : {"0", "1001"}) {
+    const std::string overlay = std::string("extract.layers=[") + layer + "]";
+    CHECK(fault(text, {overlay}) == "--set " + overlay + ": extract.layers[1] = " + layer +
+                                        ": must be an integer from 1 to 1000");
+  }
+  CHECK(fault(text, {"extract.layers=[]"}) ==
+        "--set extract.layers=[]: extract.layers = []: must be a list of layers, from 1, rising");
 }
 
 TEST_CASE("what looks at trained networks is read, written, and no part of their hash") {

@@ -2,6 +2,7 @@
 #include "headway/align.hpp"
 
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -73,6 +74,8 @@ class Share final : public Observer {
   void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
     if (stage == "align") told.emplace_back(done, total);
   }
+  void note(std::string_view text) override { notes.emplace_back(text); }
+  std::vector<std::string> notes;
   std::vector<std::pair<double, double>> told;
 };
 
@@ -143,6 +146,26 @@ TEST_CASE("align takes the order parameters of an earlier result, and tells its 
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(share.told[i] == std::pair(static_cast<double>(i), 4.0));
   }
+  const auto noted = [](std::size_t points) {
+    return "the order parameters of " + std::to_string(points) +
+           " of 4 points are those of the given result";
+  };
+  CHECK(std::count(share.notes.begin(), share.notes.end(), noted(4)) == 1);
+  known.points.erase(known.points.begin() + 1);  // that one is solved
+  Share other;
+  const AlignResult some = align(study, data, other, &known);
+  CHECK(std::count(other.notes.begin(), other.notes.end(), noted(3)) == 1);
+  REQUIRE(some.points.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(some.points[i].widths == own.points[i].widths);
+    CHECK_THAT(
+        some.points[i].eigenvalues[0],
+        Catch::Matchers::WithinRel((i == 1 ? 1.0 : 3.0) * own.points[i].eigenvalues[0], 1e-8));
+  }
+  known.interrupted = true;  // may lack what follows a point
+  Share none;
+  align(study, data, none, &known);
+  CHECK(std::count(none.notes.begin(), none.notes.end(), noted(0)) == 1);
 }
 
 TEST_CASE("sums over examples have no kernel between them, also where rows take their place") {

@@ -1,5 +1,12 @@
 #include "headway/evaluate.hpp"
 
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "catch.hpp"
 #include "small_studies.hpp"
 
@@ -17,6 +24,16 @@ Study small_study(std::uint64_t seed) {
   study.train.run.eval_examples = 40;
   return study;
 }
+
+class Heard final : public Observer {
+ public:
+  void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
+    if (stage == "evaluate") told.emplace_back(done, total);
+  }
+  void warning(std::string_view text) override { warnings.emplace_back(text); }
+  std::vector<std::pair<double, double>> told;
+  std::vector<std::string> warnings;
+};
 
 }  // namespace
 
@@ -48,9 +65,34 @@ TEST_CASE("the last weights on their own task give the numbers of the end of tra
   CHECK(groups[0].metrics[0].split == "train");
   CHECK(groups[0].metrics[0].metric == "loss");
 
+  CHECK(result.threads == 1);
+  CHECK(result.planned == 2);
+  Heard heard;
+  headway::TaskChange elsewhere;
+  elsewhere.keys.data = OptionValue::Table{{"seed", {std::int64_t{6}, {}}}};
+  const auto moved = headway::evaluate(networks, elsewhere, &headway::make_generated_task, heard);
+  REQUIRE(heard.warnings.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double seen = moved.runs[i].held_out_seen;
+    CHECK(seen > 0.0);
+    CHECK(heard.warnings[i] ==
+          fmt::format("{}, seed {}: the network was trained on {:.0f} % of these held-out tasks, "
+                      "because another seed or share splits them differently",
+                      networks[i].label, i + 1, 100.0 * seen));
+  }
+  CHECK(heard.told == std::vector<std::pair<double, double>>{{1.0, 2.0}, {2.0, 2.0}});
+
   headway::TaskChange change;
   change.keys.data = OptionValue::Table{{"sequence_length", {std::int64_t{20}, {}}}};
   const auto longer = headway::evaluate(networks, change, &headway::make_generated_task, observer);
   CHECK(longer.task.find("sequence_length = 20") != std::string::npos);
   CHECK(longer.runs[0].evaluations[2].second.loss != result.runs[0].evaluations[2].second.loss);
+}
+
+TEST_CASE("keys that differ between the tasks of networks are a comment with every value once") {
+  CHECK(task_of_all({"a = 1\nb = 2\n"}) == "a = 1\nb = 2\n\n");
+  CHECK(task_of_all({"a = 1\nb = 2", "a = 1\nb = 3", "a = 1\nb = 2"}) ==
+        "a = 1\n# b: 2, 3, of each network its own\n");
+  CHECK(task_of_all({"a = 1\nb = 2", "a = 1"}) ==
+        "a = 1\n# b: 2, absent, of each network its own\n");
 }

@@ -78,6 +78,11 @@ TEST_CASE("contributions are centred and scaled, and their sum is the embedding"
   CHECK(data.layers[1].names ==
         std::vector<std::string>{"L2 residual", "L2H1", "L2H2", "L2H3", "L2 feed-forward"});
   CHECK(out.largest_gap < 1e-12);
+  CHECK(
+      data.note ==
+      "contributions of frozen parts to the embedding that the network's last linear layer reads, "
+      "without their means over the training examples (those of real labels too), scaled to a "
+      "mean kernel diagonal of 1");
   REQUIRE(data.test.has_value());
   CHECK(data.train.path_features.rows() == 40);
   CHECK(data.test->path_features.rows() == 13);
@@ -141,6 +146,10 @@ TEST_CASE("the answers of a chosen feature are one-hot labels") {
   CHECK(set_named(out.dataset, "validation").size() == 9);  // the split "test" of SRAVEN
   CHECK(out.splits.front().accuracy >= 0.0);
   CHECK(std::isnan(out.splits.front().mean_squared_error));
+  p.study.extract.form = headway::ExtractForm::kAttention;
+  CHECK(p.message() ==
+        "extract.position = 1: must be 2 with extract.form = \"attention\": the theory's readout "
+        "takes the last token");
 }
 
 TEST_CASE("attention matrices have rows that sum up to 1, and inputs are what the values read") {
@@ -149,6 +158,9 @@ TEST_CASE("attention matrices have rows that sum up to 1, and inputs are what th
   p.study.extract.layers = {1, 2};
   const headway::ExtractResult out = p.extract();
   CHECK(out.dataset.form == AttentionForm::kSupplied);
+  CHECK(out.dataset.note ==
+        "inputs and attention of a network that the theory approximates: its residual streams, "
+        "feed-forward networks and nonlinear values are left out");
   CHECK(out.dataset.heads == std::vector<int>{3, 3});
   CHECK(out.dataset.layers[0].names == std::vector<std::string>{"L1H1", "L1H2", "L1H3"});
   const ExampleSource& examples = *out.dataset.train.examples;
@@ -176,7 +188,9 @@ TEST_CASE("networks that cannot be extracted are refused in words") {
   p.study.extract.position.reset();
   p.study.extract.form = headway::ExtractForm::kAttention;
   p.study.train.model.attention = "linear";
-  CHECK_THAT(p.message(), ContainsSubstring("must be \"contributions\""));
+  CHECK(p.message() ==
+        "extract.form = \"attention\": must be \"contributions\" for train.attention = \"linear\": "
+        "the theory's attention sums to 1 over the keys");
   p.study.train.model.encoder_layers = 1;
   CHECK_THAT(p.message(), ContainsSubstring("train.encoder_layers = 1: must be 0"));
   p.study.train.model.encoder_layers = 0;
@@ -187,11 +201,19 @@ TEST_CASE("networks that cannot be extracted are refused in words") {
   CHECK_THAT(p.message(), ContainsSubstring("must be \"omniglot\""));
 }
 
+TEST_CASE("contributions that are the same on all training examples teach nothing") {
+  Problem p;
+  p.study.extract.train_examples = 1;
+  CHECK(p.message() ==
+        "the contributions are the same on all training examples, so nothing can be learned from "
+        "them; more training examples may help");
+}
+
 TEST_CASE("what needs more than the memory there is is refused with its sizes and settings") {
   const headway::ExtractSizes sizes{.heads = {12, 13}, .features = 128, .splits = {}, .bytes = 4e9};
   CHECK_NOTHROW(headway::require_memory(sizes, 4e9));
-  REQUIRE_THROWS_WITH(headway::require_memory(sizes, 3e9),
-                      ContainsSubstring("extract.layers, extract.parts: parts [12, 13] of 128") &&
-                          ContainsSubstring("need 3.7 GiB") &&
-                          ContainsSubstring("at most 2.8 GiB"));
+  REQUIRE_THROWS_WITH(
+      headway::require_memory(sizes, 3e9),
+      "extract.layers, extract.parts: parts [12, 13] of 128 features need 3.7 GiB for these "
+      "examples: must be at most 2.8 GiB, the memory of this machine");
 }

@@ -140,6 +140,47 @@ TEST_CASE("Gram matrices of parts and of ranks have the bits of the whole") {
   }
 }
 
+TEST_CASE("the share of the examples is told wave by wave, and a stop leaves nothing") {
+  class Share final : public Observer {
+   public:
+    explicit Share(double most) : most_(most) {}
+    void progress(std::string_view stage, double done, double total) override {
+      CHECK(stage == "examples");
+      CHECK(total == all);
+      told.push_back(done);
+    }
+    [[nodiscard]] bool interrupted() const override {
+      return !told.empty() && told.back() >= most_;
+    }
+    std::vector<double> told;
+    double all = 5000.0;
+
+   private:
+    double most_;
+  };
+  Study study = small_study();
+  const std::vector<tasks::Dataset> data = {data_with_sets(5000)};
+  Share one(1e9);
+  CHECK(headway::gram(study, data, one).threads == 1);
+  CHECK(one.told == std::vector<double>{1000, 2000, 3000, 4000, 5000});  // of five leaves
+  study.threads = 2;
+  Share two(1e9);
+  CHECK(headway::gram(study, data, two).threads == 2);
+  CHECK(two.told == std::vector<double>{2000, 4000, 5000});
+  Share part(1e9);
+  part.all = 3000.0;
+  headway::gram(study, data, part, {1, 2});
+  CHECK(part.told == std::vector<double>{2000, 3000});
+  Share stopped(2000.0);
+  try {
+    headway::gram(study, data, stopped);
+    FAIL("it went on");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kInterrupted);
+    CHECK(std::string(error.what()) == "gram: stopped by the user; nothing is written");
+  }
+}
+
 TEST_CASE("Gram matrices of fewer examples than directions are solved as that many rows") {
   Observer observer;
   for (const bool same : {false, true}) {  // or with examples that are there twice: of lower rank
@@ -232,15 +273,20 @@ TEST_CASE("what Gram matrices cannot do is refused by name") {
       headway::dataset_of(headway::gram(study, {data_with_sets(20)}, observer), "g.h5");
   Study cold = study;
   cold.model.temperatures = {0.0};
-  CHECK_THROWS_WITH(headway::solve(cold, gram, observer),
-                    ContainsSubstring("model.temperature = 0") && ContainsSubstring("g.h5"));
+  CHECK_THROWS_WITH(
+      headway::solve(cold, gram, observer),
+      "model.temperature = 0: g.h5 holds Gram matrices, which need a temperature > 0");
   Study stored = study;
   stored.solve.kernels = theory::KernelForm::kStored;
-  CHECK_THROWS_WITH(headway::solve(stored, gram, observer), ContainsSubstring("solve.kernels"));
+  CHECK_THROWS_WITH(headway::solve(stored, gram, observer),
+                    "solve.kernels = \"stored\": g.h5 holds Gram matrices; allowed: \"auto\" or "
+                    "\"gram\"");
   CHECK_THROWS_WITH(headway::align(study, gram, observer), ContainsSubstring("Gram matrices"));
   Study weights = study;
   weights.sample.sampler = headway::Sampler::kGibbs;
-  CHECK_THROWS_WITH(headway::sample(weights, gram, observer), ContainsSubstring("sample.sampler"));
+  CHECK_THROWS_WITH(headway::sample(weights, gram, observer),
+                    "sample.sampler = \"gibbs\": draws weights, which needs examples, and g.h5 "
+                    "holds Gram matrices; allowed: \"exact\"");
   CHECK_THAT(refusal(study, {gram}), ContainsSubstring("holds Gram matrices already"));
 }
 

@@ -1,6 +1,9 @@
 // What the theory says each head is worth, against predictors that are pruned one by one.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/prune.hpp"
@@ -162,6 +165,60 @@ TEST_CASE("the deviation over draws is that of the changes at the draws") {
   }
   CHECK(largest > 1e-3);
   CHECK(at_v.points[0].posterior_errors == "1/N");
+}
+
+TEST_CASE("of many draws two hundred count, evenly spaced") {
+  const Study study = small_study();
+  const Dataset data = random_dataset();
+  const PruneResult plain = pruned(study, data);
+  const MatrixXd u = plain.solve.points[0].order_parameters.layers[0];
+  std::vector<MatrixXd> draws(400, u);
+  for (std::size_t i = 1; i < draws.size(); i += 2) draws[i] *= 1.5;  // every other one is left out
+  const SolveResult drawn = with_draws(plain.solve, draws);
+  const PrunePoint point = pruned(study, data, &drawn).points.at(0);
+  CHECK(point.posterior_errors == "draws");
+  for (const HeadReport& head : point.heads) {
+    CHECK_THAT(head.squared_error_change_sd, WithinAbs(0.0, 1e-15));
+  }
+  draws.resize(200);  // all of these count
+  const SolveResult fewer = with_draws(plain.solve, draws);
+  CHECK(pruned(study, data, &fewer).points.at(0).heads[0].squared_error_change_sd > 1e-6);
+}
+
+TEST_CASE("pruning tells its share, and a point that is stopped is not in the result") {
+  class Stops final : public Observer {
+   public:
+    explicit Stops(double after) : after_(after) {}
+    void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
+      if (stage != "prune") return;
+      told.emplace_back(done, total);
+      stopped_ = done >= after_;
+    }
+    [[nodiscard]] bool interrupted() const override { return stopped_; }
+    std::vector<std::pair<double, double>> told;
+
+   private:
+    double after_;
+    bool stopped_ = false;
+  };
+  Study study = small_study();
+  study.model.temperatures = {0.1, 0.2, 0.4};
+  const Dataset data = random_dataset();
+  Stops never(4.0);
+  const PruneResult whole = headway::prune(study, data, never);
+  REQUIRE(whole.points.size() == 3);
+  CHECK_FALSE(whole.solve.interrupted);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(whole.points[i].temperature == study.model.temperatures[i]);
+  }
+  using Told = std::vector<std::pair<double, double>>;
+  CHECK(never.told == Told{{0.0, 3.0}, {1.0, 3.0}, {2.0, 3.0}, {3.0, 3.0}});
+  Stops after_one(1.0);
+  const PruneResult part = headway::prune(study, data, after_one);
+  REQUIRE(part.points.size() == 1);
+  CHECK(part.points[0].heads[1].score == whole.points[0].heads[1].score);
+  CHECK(part.solve.interrupted);
+  CHECK(part.solve.points.size() == 3);
 }
 
 TEST_CASE("ranks are certain if no draws differ, and less certain the more of them do") {

@@ -1,10 +1,14 @@
 #include "headway/latents.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -245,10 +249,13 @@ TEST_CASE("studies without latent codes and wrong layers are refused") {
   Study text = fuzzy_study();
   text.task.set_kind(headway::TaskKind::kOmniglot);
   CHECK_THROWS_WITH(headway::check_latents(text),
-                    ContainsSubstring("must be \"fuzzy_logic\" or \"sraven\""));
+                    "task.kind = \"omniglot\": must be \"fuzzy_logic\" or \"sraven\", whose tasks "
+                    "have parts (terms or rules) that codes can be decoded into");
   Study permuted = sraven_study();
   permuted.latents.task = table("permuted", true);
-  CHECK_THAT(refused(permuted), ContainsSubstring("latents.task.permuted = true: must be false"));
+  CHECK(refused(permuted) ==
+        "latents.task.permuted = true: must be false: in permuted panels no pair of positions "
+        "belongs to one feature");
   Study layers = fuzzy_study();
   layers.latents.layers = {1, 3};
   CHECK_THAT(refused(layers),
@@ -256,6 +263,40 @@ TEST_CASE("studies without latent codes and wrong layers are refused") {
   layers.latents.layers = {1, 1};
   CHECK_THAT(refused(layers), ContainsSubstring("latents.layers[2] = 1 after 1") &&
                                   ContainsSubstring("in rising order, each once"));
+}
+
+TEST_CASE("held-out tasks that a network was trained on are told, and the networks counted",
+          "[torch]") {
+  class Heard final : public Observer {
+   public:
+    void progress(std::string_view stage, double done, double total) override {
+      if (stage == "latents") told.emplace_back(done, total);
+    }
+    void warning(std::string_view text) override { warnings.emplace_back(text); }
+    std::vector<std::pair<double, double>> told;
+    std::vector<std::string> warnings;
+  };
+  Study study = fuzzy_study();
+  study.latents.layers = {1};
+  study.latents.shuffles = 0;
+  TrainedNetwork network = first_network(study);
+  Heard silent;
+  const auto plain = headway::latents({network}, &headway::make_generated_task, silent);
+  CHECK(silent.warnings.empty());
+  CHECK(plain.threads == 1);
+  CHECK(plain.planned == 1);
+  CHECK(silent.told == std::vector<std::pair<double, double>>{{0.0, 1.0}, {1.0, 1.0}});
+  network.study.latents.task = {OptionValue::Table{{"seed", {std::int64_t{9}, {}}}}, {}};
+  Heard heard;
+  headway::latents({network}, &headway::make_generated_task, heard);
+  const double seen =
+      headway::held_out_seen_in_training(network, headway::latents_study(network.study));
+  CHECK(seen > 0.0);
+  CHECK(heard.warnings ==
+        std::vector<std::string>{fmt::format(
+            "run 1 (hyla, seed 5): the network was trained on {:.0f} % of these held-out tasks, "
+            "because another seed or share splits them differently",
+            100.0 * seen)});
 }
 
 TEST_CASE("too few tasks to decode are refused, with the run named", "[torch]") {

@@ -1,4 +1,6 @@
 // What the extra starts of `solve` find, and what is taken.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -67,7 +69,12 @@ TEST_CASE("of several minima that extra starts find the lowest is taken, and sai
   const auto told = [](const std::string& text) {
     return text.find("the action has several minima") != std::string::npos;
   };
-  CHECK(std::count_if(warned.all.begin(), warned.all.end(), told) == 1);
+  REQUIRE(std::count_if(warned.all.begin(), warned.all.end(), told) == 1);
+  CHECK(std::find_if(warned.all.begin(), warned.all.end(), told)
+            ->starts_with(fmt::format(
+                "widths 20,20,20, temperature 64000: the action has several minima. The lowest is "
+                "taken: S / max N = {:.6g}; the usual start leads to {:.6g}, the highest has ",
+                lowest.action, usual.action)));
   CHECK(std::count_if(quiet.all.begin(), quiet.all.end(), told) == 0);
 }
 

@@ -67,6 +67,16 @@ TEST_CASE("impossible kernels are found by the plan") {
   CHECK_THROWS_AS(headway::plan_theory(study, data, TheoryVerb::kSolves), Error);
 }
 
+TEST_CASE("a study that does not fit its data is refused by the plan, too") {
+  headway::Study study = small_study();
+  const tasks::Dataset data = headway::make_dataset(study);
+  study.model.widths = {{10, 20}};
+  CHECK_THROWS_WITH(
+      headway::plan_theory(study, data, TheoryVerb::kSolves),
+      "model.widths: the entry [10, 20] has 2 numbers; with 2 layers it must have one "
+      "number or 3 (N_1, ..., N_2, N_a)");
+}
+
 TEST_CASE("a study that does not fit the memory is refused, whether by kernels or draws") {
   headway::Study study = small_study();
   const tasks::Dataset data = headway::make_dataset(study);

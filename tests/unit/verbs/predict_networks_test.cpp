@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/train.hpp"
 #include "small_studies.hpp"
+#include "verbs/networks/new_examples.hpp"
 
 using namespace headway;  // NOLINT(google-build-using-namespace)
 using Catch::Matchers::ContainsSubstring;
@@ -189,17 +193,85 @@ TEST_CASE("inputs that the networks do not read are refused", "[torch]") {
         std::make_shared<tasks::MemoryExamples>(std::move(values), std::move(mask));
     return changed;
   };
-  CHECK_THAT(fault_of(networks, with(Tensor({3, 12, good.features + 1}))),
-             ContainsSubstring("sets/later/inputs: has"));
-  CHECK_THAT(fault_of(networks, with(Tensor({3, 1, good.features}))),
-             ContainsSubstring("has 1 tokens an example; allowed: 2 or more"));
-  CHECK(fault_of(networks, with(Tensor({3, 20, good.features}))).empty());  // another length
-  CHECK_THAT(
-      fault_of(networks, with(Tensor({3, 12, good.features}), std::vector<std::uint8_t>(36, 1))),
-      ContainsSubstring("has a mask; allowed: none"));
+  REQUIRE(good.features == 5);
+  const std::string wide =
+      ": has 6 features a token; allowed: 5, as in the training of " + networks[0].study_name;
+  tasks::Dataset one_too_wide = with(Tensor({3, 12, 6}));
+  CHECK(fault_of(networks, one_too_wide) == "new.h5: sets/later/inputs" + wide);
+  for (const std::string name : {"train", "test"}) {
+    tasks::Dataset split = good;
+    tasks::Split bad = one_too_wide.sets[0].split;
+    if (name == "train") {
+      split.train = bad;
+    } else {
+      split.test = bad;
+    }
+    CHECK(fault_of(networks, split) == "new.h5: " + name + "/inputs" + wide);
+  }
+  one_too_wide.name = tasks::kArraysInMemory;
+  CHECK(fault_of(networks, one_too_wide) ==
+        std::string(tasks::kArraysInMemory) + ": inputs" + wide);
+  CHECK(fault_of(networks, with(Tensor({3, 1, 5}))) ==
+        "new.h5: sets/later/inputs: has 1 tokens an example; allowed: 2 or more");
+  CHECK(fault_of(networks, with(Tensor({3, 20, 5}))).empty());  // another length
+  CHECK(fault_of(networks, with(Tensor({3, 12, 5}), std::vector<std::uint8_t>(36, 1))) ==
+        "new.h5: sets/later/inputs: has a mask; allowed: none, as the network was trained without "
+        "one");
   tasks::Dataset features = good;
   features.form = AttentionForm::kPathFeatures;
   CHECK_THAT(fault_of(networks, features), ContainsSubstring("new.h5: holds path features"));
+}
+
+TEST_CASE("new inputs are a task with a split for each set, and none to train on") {
+  TrainedNetwork network;
+  network.study = testing::small_study();
+  tasks::Dataset inputs;
+  inputs.name = "new.h5";
+  inputs.features = 5;
+  Tensor values({7, 9, 5});
+  std::iota(values.values.begin(), values.values.end(), 0.0);
+  tasks::Split split;
+  split.labels.resize(7, 0);
+  split.examples = std::make_shared<tasks::MemoryExamples>(values);
+  inputs.sets = {{"later", split}, {"last", split}};
+  inputs.train = split;
+  const auto task = make_input_task(network, inputs);
+  CHECK(task->splits() == std::vector<std::string>{"train", kTrainInputs, "later", "last"});
+  CHECK(task->selection_split() == "last");
+  CHECK(task->format().tokens == 9);
+  CHECK(task->size("train") == 0);
+  CHECK(task->size("nowhere") == 0);
+  for (const char* name : {kTrainInputs, "later", "last"}) CHECK(task->size(name) == 7);
+  training::TaskBatch batch;
+  task->batch("later", 5, 2, batch);
+  CHECK(batch.examples == 2);
+  REQUIRE(batch.inputs.size() == 2 * 9 * 5);
+  CHECK(batch.inputs.front() == 225.0F);
+  CHECK(batch.inputs.back() == 314.0F);
+  CHECK_THROWS_WITH(task->batch("later", 5, 3, batch), "examples 5 to 8 of new inputs \"later\"");
+  CHECK_THROWS_WITH(task->batch("train", 0, 1, batch), "examples 0 to 1 of new inputs \"train\"");
+}
+
+TEST_CASE("a text is a task of whole windows, the last cut short, and of its end") {
+  TrainedNetwork network;
+  network.study = text_study();  // windows of 6 bytes
+  std::vector<std::int32_t> ids(14);
+  std::iota(ids.begin(), ids.end(), 1);
+  const auto task = make_window_task(network, ids);
+  CHECK(task->format().vocabulary == 256);
+  CHECK(task->size(kWindows) == 3);
+  CHECK(task->size(kEnd) == 1);
+  CHECK(task->size("train") == 0);
+  training::TaskBatch batch;
+  task->batch(kWindows, 1, 2, batch);
+  CHECK(batch.ids == std::vector<std::int32_t>{7, 8, 9, 10, 11, 12, 13, 14, 0, 0, 0, 0});
+  task->batch(kEnd, 0, 1, batch);
+  CHECK(batch.ids == std::vector<std::int32_t>{9, 10, 11, 12, 13, 14});
+  ids.resize(4);
+  const auto shorter = make_window_task(network, ids);
+  CHECK(shorter->size(kWindows) == 1);
+  shorter->batch(kEnd, 0, 1, batch);
+  CHECK(batch.ids == std::vector<std::int32_t>{1, 2, 3, 4, 0, 0});
 }
 
 TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
@@ -210,7 +282,11 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
   while (text.size() < 400) text += "to be or not to be; ";
   text = text.substr(360, 37);
   Observer observer;
-  const auto result = predict_text(networks, "letter.txt", text, observer);
+  Recorder progress;
+  const auto result = predict_text(networks, "letter.txt", text, progress);
+  CHECK(progress.total == 2 * (7 + 1));  // windows of 6 bytes, and the next token
+  REQUIRE_FALSE(progress.done.empty());
+  CHECK(progress.done.back() == progress.total);
   for (std::size_t i = 0; i < 2; ++i) {
     const NetworkAnswers& found = result.runs[i].sets.at(0);
     CHECK(found.bits.size() == 37);
@@ -249,7 +325,14 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
   auto seeing = networks;
   for (TrainedNetwork& network : seeing) network.study.train.model.causal = false;
   CHECK_THROWS_WITH(predict_text(seeing, "letter.txt", text, observer),
-                    ContainsSubstring("train.causal = false: must be true"));
+                    "train.causal = false: must be true to predict the next tokens of a text; " +
+                        seeing[0].label + " sees what follows");
+  auto pieces = networks;
+  pieces[0].tokenizer = "another";
+  CHECK_THROWS_WITH(
+      ready_network(pieces[0], pieces[0].study, &make_bytes),
+      "task.file: gives another tokenizer than the network has: must be the text that "
+      "the network was trained on. Networks of bytes take any text");
 }
 
 TEST_CASE("a text shorter than a window is predicted as its part of a longer one", "[torch]") {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -10,7 +13,6 @@
 #include "training_tasks.hpp"
 
 using namespace headway;
-using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::WithinAbs;
 using training::NamedTensor;
 
@@ -182,7 +184,49 @@ TEST_CASE("the theory's scores are those of the parts of each head", "[torch]") 
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kBadData);
-    CHECK_THAT(error.what(), ContainsSubstring("one N = 10 T = 0.1"));
+    CHECK(std::string(error.what()) ==
+          "prune.theory: one N = 10 T = 0.1 belongs to a network with other weights than the runs "
+          "have: must come from headway extract of one of these runs, with the same weights (best "
+          "or last)");
+  }
+}
+
+TEST_CASE("networks that are pruned are counted, and grouped over their seeds", "[torch]") {
+  class Share final : public Observer {
+   public:
+    void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
+      if (stage == "prune") told.emplace_back(done, total);
+    }
+    std::vector<std::pair<double, double>> told;
+  };
+  Problem p("softmax");
+  p.study.prune.cumulative = false;
+  std::vector<headway::TrainedNetwork> networks(2, p.network);
+  networks[1].study.seed = p.network.study.seed + 1;
+  Share share;
+  const auto result =
+      headway::prune_network(p.study, networks, {}, &headway::make_generated_task, share);
+  CHECK(share.told == std::vector<std::pair<double, double>>{{1.0, 2.0}, {2.0, 2.0}});
+  CHECK(result.threads == 1);
+  CHECK(result.planned == 2);
+  REQUIRE(result.groups.size() == 1);
+  CHECK(result.groups[0].label == "softmax");
+  CHECK(result.groups[0].seeds ==
+        std::vector<std::uint64_t>{networks[0].study.seed, networks[1].study.seed});
+  const auto& baselines = result.runs[0].network.baselines;
+  REQUIRE(result.groups[0].scores.size() == baselines.size());
+  for (std::size_t i = 0; i < baselines.size(); ++i) {
+    const headway::ScoreAgreement& score = result.groups[0].scores[i];
+    CHECK(score.name == baselines[i].name);
+    CHECK(score.rise.count == 2);
+    CHECK_THAT(score.rise.mean,
+               WithinAbs(0.5 * (baselines[i].error_rise.spearman +
+                                result.runs[1].network.baselines[i].error_rise.spearman),
+                         1e-12));
+    CHECK_THAT(score.drop.mean,
+               WithinAbs(0.5 * (baselines[i].accuracy_drop.spearman +
+                                result.runs[1].network.baselines[i].accuracy_drop.spearman),
+                         1e-12));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -21,6 +23,14 @@ constexpr Index kExamples = 24;
 constexpr double kPenalty = 2.0;
 constexpr double kEngine = 2e-5;  // its arithmetic is in single precision
 
+class Share final : public Observer {
+ public:
+  void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
+    if (stage == "rank") told.emplace_back(done, total);
+  }
+  std::vector<std::pair<double, double>> told;
+};
+
 /// A network of random weights on fuzzy logic, two layers of three heads.
 struct Problem {
   explicit Problem(const std::string& variant) {
@@ -29,7 +39,7 @@ struct Problem {
     network.study.train.model = testing::small_model();
     network.study.train.model.attention = variant;
     network.study.train.run.device = training::Device::kCpu;
-    network.study.threads = 1;
+    network.study.threads = 2;
     network.label = network.variant = variant;
     task = make_generated_task(network.study);
     network.parameters = testing::shaken_parameters(network.study.train.model, task.task->format());
@@ -38,8 +48,14 @@ struct Problem {
     study.rank.penalty = kPenalty;
   }
   [[nodiscard]] HeadRanking rank() const {
-    Observer observer;
-    return rank_networks(study, {&network, 1}, &make_generated_task, observer).runs.at(0);
+    Share share;
+    const RankResult result = rank_networks(study, {&network, 1}, &make_generated_task, share);
+    CHECK(result.threads == study.threads);
+    REQUIRE(share.told.size() == 6);  // heads
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(share.told[i] == std::pair(static_cast<double>(i + 1), 6.0));
+    }
+    return result.runs.at(0);
   }
   [[nodiscard]] training::TaskBatch examples() const {
     training::TaskBatch out;
@@ -163,7 +179,10 @@ TEST_CASE("removals are those of a network whose head was taken out by hand", "[
     const Problem p(variant);
     const HeadRanking ranking = p.rank();
     REQUIRE(ranking.names.size() == 6);
-    CHECK(ranking.names[kRow] == "L2H2");
+    CHECK(ranking.names ==
+          std::vector<std::string>{"L1H1", "L1H2", "L1H3", "L2H1", "L2H2", "L2H3"});
+    CHECK(ranking.layers == std::vector<int>{1, 1, 1, 2, 2, 2});
+    CHECK(ranking.heads == std::vector<int>{1, 2, 3, 1, 2, 3});
     CHECK(ranking.split == "validation");
     const Rises at_zero = rises_by_hand(p, without_by_hand(p));
     CHECK_THAT(ranking.loss, WithinAbs(at_zero.whole, kEngine));
@@ -197,4 +216,9 @@ TEST_CASE("networks whose heads cannot be ranked are refused", "[torch]") {
   Problem encoder("softmax");
   encoder.network.study.train.model.encoder_layers = 1;
   CHECK_THROWS_WITH(encoder.rank(), ContainsSubstring("train.encoder_layers = 1: must be 0"));
+  Problem linear("softmax");
+  linear.network.study.train.model.network = training::NetworkKind::kLinearValue;
+  CHECK_THROWS_WITH(linear.rank(),
+                    "train.network = \"linear_value\": must be \"transformer\": prune-network "
+                    "removes the heads of these networks");
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -45,10 +47,23 @@ Study small_study() {
   return study;
 }
 
+class Share final : public Observer {
+ public:
+  void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
+    if (stage == "rank") told.emplace_back(done, total);
+  }
+  std::vector<std::pair<double, double>> told;
+};
+
 HeadRanking ranked(const tasks::Dataset& dataset, const Study& study = small_study()) {
-  Observer quiet;
-  const RankResult result = rank_parts(study, dataset, quiet);
+  Share share;
+  const RankResult result = rank_parts(study, dataset, share);
   CHECK(result.planned == 1);
+  CHECK(result.threads == study.threads);
+  REQUIRE(share.told.size() == kParts + 1);  // the parts, and what follows them
+  for (std::size_t i = 0; i <= kParts; ++i) {
+    CHECK(share.told[i] == std::pair(static_cast<double>(i + 1), kParts + 1.0));
+  }
   REQUIRE(result.runs.size() == 1);
   return result.runs.front();
 }
@@ -104,6 +119,10 @@ TEST_CASE("the part that the label comes from is the dearest, by every measure")
       CHECK(found.estimate[h] <= found.high[h]);
       CHECK(found.error[h] > 0.0);
     }
+    CHECK(std::abs(found.halves) <= 1.0);
+    CHECK(found.halves_sd >= 0.0);
+    CHECK(found.halves_sd < 1.0);
+    CHECK(found.ceiling >= found.halves);
     CHECK(found.cheapest == 1);  // a quarter of three, at least one
     double chances = 0.0;
     for (const double chance : found.among_cheapest) chances += chance;

@@ -1,5 +1,7 @@
 // Studies that do not fit their data or their task, and the whole sentence that says so.
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/core/option_error.hpp"
@@ -35,8 +37,17 @@ std::string fault(const Work& work) {
   return "none";
 }
 
+/// The sentence; its key is that of the sentence.
 std::string misfit(const Study& study, const tasks::Dataset& dataset = two_layers()) {
-  return fault([&] { check_study_against_dataset(study, dataset); });
+  try {
+    check_study_against_dataset(study, dataset);
+  } catch (const OptionError& error) {
+    const std::string text = error.what();
+    REQUIRE(error.fields().size() == 1);
+    CHECK(error.fields()[0] == text.substr(0, text.find_first_of(": ")));
+    return text;
+  }
+  return "none";
 }
 
 }  // namespace
@@ -68,6 +79,78 @@ TEST_CASE("a study that does not fit its data says which key, which numbers and 
   CHECK(misfit(study) == "model.temperature = 1e+300: must be a finite number >= 0");
   study.model.temperatures = {0.0};
   CHECK(misfit(study) == "none");
+}
+
+TEST_CASE("a kernel of the Gaussian process that is singular is refused with its sizes") {
+  Rng rng(15, StreamPurpose::kTests);
+  tasks::Dataset dataset;
+  dataset.name = "data.h5";
+  dataset.form = AttentionForm::kPathFeatures;
+  dataset.heads = {2, 3};
+  dataset.layers.resize(2);
+  dataset.features = 1;
+  dataset.train.path_features = random_matrix(8, 6, rng);  // 8 examples of 6 features
+  dataset.train.labels = random_matrix(8, 1, rng);
+  Study study;
+  study.model.widths = {{50}};
+  study.model.temperatures = {0.0};
+  study.solve.kernels = theory::KernelForm::kStored;
+  Observer quiet;
+  CHECK(fault([&] { solve(study, dataset, quiet); }) ==
+        "model.temperature = 0: K + T I of the Gaussian process is not positive definite (8 "
+        "examples, 6 features over all paths): must be larger");
+}
+
+TEST_CASE("numbers whose products overflow are refused by their example") {
+  Study study;
+  study.model.widths = {{50}};
+  study.model.temperatures = {0.1};
+  Observer quiet;
+  const std::string allowed =
+      "; allowed: up to 1e+60 in size, since products of larger ones overflow";
+  tasks::Dataset labels = two_layers();
+  labels.train.labels(3, 0) = -2e60;
+  CHECK(fault([&] { make_problem(study, labels, quiet); }) ==
+        "data.h5: a label of example 3 is -2e+60" + allowed);
+  labels.train.labels(3, 0) = -1e60;
+  CHECK(fault([&] { make_problem(study, labels, quiet); }) == "none");
+}
+
+TEST_CASE("labels that no path tells of are a warning") {
+  class Warnings final : public Observer {
+   public:
+    void warning(std::string_view text) override { all.emplace_back(text); }
+    std::vector<std::string> all;
+  };
+  tasks::Dataset dataset;
+  dataset.name = "data.h5";
+  dataset.form = AttentionForm::kPathFeatures;
+  dataset.heads = {2};
+  dataset.layers.resize(1);
+  dataset.features = 1;
+  dataset.train.path_features = MatrixXd::Ones(4, 2);
+  dataset.train.labels = MatrixXd{{1.0}, {-1.0}, {1.0}, {-1.0}};
+  Study study;
+  study.model.widths = {{50}};
+  study.model.temperatures = {0.1};
+  Warnings told;
+  CHECK_FALSE(make_problem(study, dataset, told).evaluation.told);
+  CHECK(told.all ==
+        std::vector<std::string>{"no path carries information about the training labels, so every "
+                                 "prediction is 0. Equal examples may have opposite labels"});
+  dataset.train.labels(0, 0) = 2.0;
+  Warnings silent;
+  CHECK(make_problem(study, dataset, silent).evaluation.told);
+  CHECK(silent.all.empty());
+}
+
+TEST_CASE("verbs that need path features refuse attention that is learned") {
+  Study study;
+  study.model.attention_prior.emplace();
+  Observer quiet;
+  CHECK(fault([&] { make_problem(study, two_layers(), quiet); }) ==
+        "model.attention_prior: attention is learned by solve and sample alone, since other verbs "
+        "need path features that are given; must be absent here");
 }
 
 TEST_CASE("one width and one variance stand for all, others are taken as they are") {
@@ -126,6 +209,12 @@ TEST_CASE("a run that cannot be trained as its study says is refused before it b
   CHECK(refused(study) == "none");
   study.train.run.best_split = "nowhere";
   CHECK(refused(study).starts_with("train.best_split = \"nowhere\": "));
+  const auto task = make_generated_task(small_study());
+  Study text = small_study();
+  text.task.set_kind(TaskKind::kText);
+  CHECK(fault([&] { check_train_run(text, *task.task); }) ==
+        "train.causal = false: must be true for task.kind = \"text\", where every token predicts "
+        "the next");
 }
 
 TEST_CASE("what a network was trained with is not changed afterwards, and it says what may be") {

@@ -69,6 +69,15 @@ TEST_CASE("the second point of a seed is not the first point of the next seed") 
     return point.readout_order_parameter.draws.values;
   };
   REQUIRE(one.points.size() == 2);
+  for (const headway::SamplePoint& point : one.points) {
+    CHECK(point.sampler == "exact");
+    CHECK(point.chains == 2);
+    CHECK(point.draws == 100);
+    CHECK(point.complete);
+    CHECK(point.energies.rows() == 100);
+    CHECK(point.energies.cols() == 2);
+    CHECK(point.readout_order_parameter.draws.shape == std::vector<Index>{2, 100, 1, 1});
+  }
   CHECK(draws(one.points[0]) == draws(sample_twice(1).points[0]));
   CHECK(draws(one.points[0]) != draws(one.points[1]));
   CHECK(draws(one.points[1]) != draws(two.points[0]));
@@ -99,4 +108,40 @@ TEST_CASE("a point whose chains were run apart, and stopped on the way, is the s
   CHECK(found.mean_acceptance == wanted.mean_acceptance);
   CHECK(found.warnings == wanted.warnings);
   CHECK(part.solve.points.at(0).action == whole.solve.points.at(1).action);
+}
+
+TEST_CASE("chains that run apart on halved kernels leave the theory its own") {
+  tasks::Dataset data;
+  data.name = "large";
+  data.form = AttentionForm::kPathFeatures;
+  data.heads = {4};
+  data.layers.resize(1);
+  data.features = 1;
+  Rng rng(19, StreamPurpose::kTests);
+  data.train.path_features = random_matrix(460, 4, rng);  // large enough to be halved
+  data.train.labels = random_matrix(460, 1, rng);
+  data.content_hash = "none";
+  headway::Study study;
+  study.task.set_kind(headway::TaskKind::kDataset);
+  study.threads = 1;
+  study.model.widths = {{50}};
+  study.model.temperatures = {0.5};
+  study.solve.kernels = theory::KernelForm::kStored;
+  study.solve.corrections = headway::When::kOff;
+  study.sample.chains = 2;
+  study.sample.warmup = 5;
+  study.sample.draws = 3;
+  study.sample.max_tree_depth = 1;
+  study.sample.evidence = false;
+  Observer quiet;
+  const headway::SampleResult whole = headway::sample(study, data, quiet);
+  Kept kept;
+  const headway::SampleHooks hooks = kept.hooks();
+  const headway::SampleParts parts = headway::prepare_sample(study, data, quiet, hooks);
+  for (const std::size_t chain : {0, 1}) CHECK(parts.chains(0, {chain, 2}));
+  const headway::SampleResult part = parts.part({});
+  REQUIRE(part.points.size() == 1);
+  CHECK(part.solve.points.at(0).kernels == "stored");
+  CHECK(part.solve.points.at(0).action == whole.solve.points.at(0).action);
+  CHECK(part.points[0].energies == whole.points.at(0).energies);
 }

@@ -78,6 +78,50 @@ TEST_CASE("the task of a trained network keeps its split unless a seed is given"
       7);
 }
 
+TEST_CASE("of the held-out tasks of a study those count that the network's training had") {
+  const auto share = [](const auto& held_out, const auto& train) {
+    double seen = 0.0;
+    for (const auto& task : held_out) {
+      for (const auto& known : train) seen += task == known ? 1.0 : 0.0;
+    }
+    return seen / static_cast<double>(held_out.size());
+  };
+  TrainedNetwork network;
+  network.study = small_study();
+  Study study = small_study();
+  study.seed = 8;
+  auto& own = network.study.task.as<tasks::FuzzyLogicOptions>();
+  auto& other = study.task.as<tasks::FuzzyLogicOptions>();
+  own.held_out = 0.3;  // and so trained on more tasks than the other study would
+  other.held_out = 0.6;
+  auto own_seeded = own, other_seeded = other;
+  own_seeded.seed = 5;
+  other_seeded.seed = 8;
+  const double wanted = share(tasks::split_fuzzy_logic_tasks(other_seeded).held_out,
+                              tasks::split_fuzzy_logic_tasks(own_seeded).train);
+  CHECK(headway::held_out_seen_in_training(network, study) == wanted);
+  CHECK(wanted != share(tasks::split_fuzzy_logic_tasks(own_seeded).held_out,
+                        tasks::split_fuzzy_logic_tasks(other_seeded).train));
+  study.task.seed = 5;  // of its data: the tasks are drawn alike
+  other.held_out = 0.3;
+  CHECK(headway::held_out_seen_in_training(network, study) == 0.0);
+
+  network.study.task.set_kind(headway::TaskKind::kSraven);
+  study.task.set_kind(headway::TaskKind::kSraven);
+  study.task.seed = 9;
+  study.task.as<tasks::SravenOptions>().held_out = 0.5;
+  tasks::SravenOptions trained_on = network.study.task.as<tasks::SravenOptions>();
+  tasks::SravenOptions asked = study.task.as<tasks::SravenOptions>();
+  trained_on.seed = 5;
+  asked.seed = 9;
+  CHECK(headway::held_out_seen_in_training(network, study) ==
+        share(tasks::split_sraven_rule_sets(asked).held_out,
+              tasks::split_sraven_rule_sets(trained_on).train));
+  network.study.task.set_kind(headway::TaskKind::kText);
+  study.task.set_kind(headway::TaskKind::kText);
+  CHECK(headway::held_out_seen_in_training(network, study) == 0.0);
+}
+
 TEST_CASE("tasks that are no task for the network are refused") {
   TrainedNetwork network;
   network.study = small_study();
@@ -94,7 +138,9 @@ TEST_CASE("tasks that are no task for the network are refused") {
   TaskChange swept;
   swept.study = small_study();
   swept.study->sweep = {{"task.held_out", {{0.3, {}}, {0.5, {}}}, {}}};
-  CHECK_THAT(refused(swept), ContainsSubstring("sweep.task.held_out"));
+  CHECK(refused(swept) ==
+        "sweep.task.held_out: must be absent in a study that gives the data for another network: "
+        "set the key to one value");
 }
 
 TEST_CASE("a trained network is itself again, whatever the order of its weights", "[torch]") {
@@ -137,6 +183,11 @@ TEST_CASE("weights that are not the network's, and tokens it cannot read, are re
   const Study wider = headway::changed_study(network, keys({{"variables", {std::int64_t{3}, {}}}}));
   CHECK_THAT(message_of(make(wider), ErrorKind::kBadStudy),
              ContainsSubstring("tokens of 4 numbers") && ContainsSubstring("5 and 1"));
+  std::reverse(network.parameters.begin(), network.parameters.end());  // their order is no matter
+  CHECK(message_of(make(wider), ErrorKind::kBadStudy) ==
+        "[task]: gives tokens of 4 numbers and 1 outputs: must be 5 and 1, as in the training of "
+        "the network");
+  std::reverse(network.parameters.begin(), network.parameters.end());
   const Study own = headway::changed_study(network, {});
   network.study.train.model.mlp_dim = 16;
   CHECK_THAT(message_of(make(own), ErrorKind::kBadData), ContainsSubstring("up.weight"));

@@ -1,0 +1,166 @@
+// What a sampled point says of its chains, in numbers and words, on records made by hand.
+#include "verbs/theory/sample_summary.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "headway/posterior/tempered_evidence.hpp"
+#include "verbs/theory/learned_summary.hpp"
+
+using namespace headway;  // NOLINT(google-build-using-namespace)
+using Catch::Matchers::WithinAbs;
+
+namespace {
+
+SamplePoint diagnosed(double rhat, double ess, int chains) {
+  SamplePoint point;
+  point.rhat_max = rhat;
+  point.ess_bulk_min = ess;
+  point.chains = chains;
+  judge_diagnostics(point);
+  return point;
+}
+
+/// Two chains of three replicas and `draws` draws.
+sampling::Checkpoint replicas(Index draws, double rejected) {
+  sampling::Checkpoint state;
+  Rng rng(18, StreamPurpose::kTests);
+  for (int c = 0; c < 2; ++c) {
+    sampling::ChainState& chain = state.chains.emplace_back();
+    chain.ladder.inverse_temperatures = {1.0, 0.4, 0.0};
+    chain.ladder.attempts = {10.0, 30.0};
+    chain.ladder.rejected = {rejected, 3.0 * rejected + c};
+    chain.replicas.resize(2);
+    for (std::vector<double>* l : {&chain.log_likelihoods, &chain.replicas[0].log_likelihoods,
+                                   &chain.replicas[1].log_likelihoods}) {
+      for (Index d = 0; d < draws; ++d) l->push_back(rng.normal() - 2.0);
+    }
+  }
+  return state;
+}
+
+SamplePoint summarized(const sampling::Checkpoint& state, Index draws, double data_count) {
+  SamplePoint point;
+  point.draws = draws;
+  point.attention.emplace();
+  summarize_replicas(state, data_count, point);
+  return point;
+}
+
+}  // namespace
+
+TEST_CASE("chains that have not mixed, and too few effective draws, are told in whole sentences") {
+  CHECK(diagnosed(1.001, 400.0, 4).warnings.empty());
+  CHECK(diagnosed(std::nan(""), std::nan(""), 4).warnings.empty());
+  using Lines = std::vector<std::string>;
+  CHECK(
+      diagnosed(1.001, 399.0, 4).warnings ==
+      Lines{"the slowest entry of U has 399 effective draws, fewer than 400. Raise sample.draws"});
+  CHECK(diagnosed(1.001, 399.0, 3).warnings.empty());
+  CHECK(diagnosed(1.04, 400.0, 4).warnings ==
+        Lines{"R-hat 1.040 > 1.01: error bars are too small. Raise sample.draws"});
+  CHECK(diagnosed(2.5, 8.0, 2).warnings ==
+        Lines{"R-hat 2.500 > 1.1: the chains have not mixed. Raise sample.warmup and sample.draws",
+              "the slowest entry of U has 8 effective draws, fewer than 200. Raise sample.draws"});
+}
+
+TEST_CASE("the worst diagnostics are kept, and what is undefined says nothing") {
+  SamplePoint point;
+  note_extremes(std::nan(""), std::nan(""), std::nan(""), point);
+  CHECK(std::isnan(point.rhat_max));
+  note_extremes(1.02, 300.0, 200.0, point);
+  note_extremes(std::nan(""), std::nan(""), std::nan(""), point);
+  note_extremes(1.01, 250.0, 280.0, point);
+  note_extremes(1.03, 270.0, 190.0, point);
+  CHECK(point.rhat_max == 1.03);
+  CHECK(point.ess_bulk_min == 250.0);
+  CHECK(point.ess_tail_min == 190.0);
+}
+
+TEST_CASE("a run is described by sums, means and the worst of its chains") {
+  sampling::SamplingResult result;
+  sampling::SamplingSummary& summary = result.summary;
+  summary.complete = true;
+  summary.biased = true;
+  summary.warnings = {"one", "two"};
+  summary.divergences = {3, 4};
+  summary.ebfmi = {0.9, std::nan(""), 0.5};
+  summary.mean_acceptance = {0.5, 0.75};
+  summary.step_size = {0.1, 0.3};
+  result.main_draws = 2;
+  for (int c = 0; c < 2; ++c) {
+    sampling::ChainState& chain = result.state.chains.emplace_back();
+    for (int d = 0; d < 3; ++d) {  // one more than every chain has
+      chain.statistics.emplace_back().log_density = 10.0 * c + d;
+    }
+  }
+  SamplePoint point;
+  describe_run(result, point);
+  CHECK(point.complete);
+  CHECK(point.biased);
+  CHECK(point.warnings == summary.warnings);
+  CHECK(point.divergences == 7);
+  CHECK(point.ebfmi_min == 0.5);
+  CHECK_THAT(point.mean_acceptance, WithinAbs(0.625, 1e-15));
+  CHECK_THAT(point.step_size, WithinAbs(0.2, 1e-15));
+  CHECK(point.energies == MatrixXd{{0.0, 10.0}, {1.0, 11.0}});
+}
+
+TEST_CASE("positions of all chains stand side by side, each cut to the shortest") {
+  std::vector<ChainRecord> chains(2);
+  chains[0].positions = {1.0, 2.0, 3.0, 4.0, 5.0, 6.0};
+  chains[1].positions = {7.0, 8.0, 9.0, 10.0};
+  CHECK(recorded_positions(chains, 2, 2) == MatrixXd{{1.0, 3.0, 7.0, 9.0}, {2.0, 4.0, 8.0, 10.0}});
+}
+
+TEST_CASE("replicas exchange as often as they were not rejected, and give the evidence") {
+  constexpr Index kDraws = 40;
+  constexpr double kCount = 6.0;
+  const sampling::Checkpoint state = replicas(kDraws, 4.0);
+  const SamplePoint point = summarized(state, kDraws, kCount);
+  // 80 trials; 4 + 12, and 4 + 13 of them rejected
+  CHECK_THAT(point.attention->exchange_rate, WithinAbs((80.0 - 33.0) / 80.0, 1e-14));
+  std::vector<posterior::TemperedDraws> draws;
+  for (const sampling::ChainState& chain : state.chains) {
+    MatrixXd l(kDraws, 3);
+    for (Index d = 0; d < kDraws; ++d) {
+      const auto at = static_cast<std::size_t>(d);
+      l.row(d) << chain.log_likelihoods[at], chain.replicas[0].log_likelihoods[at],
+          chain.replicas[1].log_likelihoods[at];
+    }
+    draws.push_back({{1.0, 0.4, 0.0}, l});
+  }
+  const posterior::TemperedEvidence wanted = posterior::tempered_evidence(draws);
+  const double constant = 0.5 * kCount * std::log(2.0 * std::numbers::pi);
+  CHECK_THAT(point.log_evidence, WithinAbs(wanted.bridge - constant, 1e-12));
+  CHECK_THAT(point.log_evidence_error, WithinAbs(wanted.bridge_error, 1e-14));
+  CHECK_THAT(point.attention->integral_log_evidence, WithinAbs(wanted.integral - constant, 1e-12));
+  CHECK_THAT(point.attention->integral_log_evidence_error, WithinAbs(wanted.integral_error, 1e-14));
+  CHECK(point.evidence_reason.empty());
+  CHECK(point.warnings.empty());
+}
+
+TEST_CASE("replicas that seldom exchange, and evidence that two ways disagree on, are told") {
+  using Lines = std::vector<std::string>;
+  CHECK(summarized(replicas(40, 9.5), 40, 6.0).warnings ==
+        Lines{"replicas exchange in 4 % of the trials. Raise sample.replicas"});
+  sampling::Checkpoint torn = replicas(40, 4.0);
+  for (sampling::ChainState& chain : torn.chains) {
+    for (double& l : chain.replicas[1].log_likelihoods) l -= 300.0;  // at the prior itself
+  }
+  const SamplePoint point = summarized(torn, 40, 6.0);
+  REQUIRE(point.warnings.size() == 1);
+  CHECK(point.warnings[0] ==
+        fmt::format("log evidence is {:.3f} by bridge sampling and {:.3f} by thermodynamic "
+                    "integration, more than 3 errors apart. Raise sample.replicas or sample.draws",
+                    point.log_evidence, point.attention->integral_log_evidence));
+  const SamplePoint few = summarized(replicas(3, 4.0), 3, 6.0);
+  CHECK(std::isnan(few.log_evidence));
+  CHECK(few.evidence_reason == "too few draws, or a replica without a finite log likelihood");
+  CHECK(few.warnings.empty());
+}
