@@ -1,5 +1,4 @@
 // What the step model counts of every operation: the numbers that each array passes, one by one.
-#include <cmath>
 #include <utility>
 #include <vector>
 
