@@ -184,6 +184,7 @@ TEST_CASE("A run has the same bits in any stack: mixtures of experts") {
   model.load_balancing = 0.1;
   model.layers = 1;
   check_stacks(model, PatternTask(4, 2));
+  check_stacks(model, PatternTask(44, 44));  // two copies of the gradients of experts
 }
 
 TEST_CASE("A run has the same bits in any stack: linear-value networks") {

@@ -46,6 +46,20 @@ tasks::Dataset inputs_of(const TrainedNetwork& network, const TaskMaker& make_ta
   return out;
 }
 
+/// Outputs [examples, scored, O] as `predict` gives them: of classes their softmax.
+std::vector<double> answers_of(const training::TaskFormat& format,
+                               const std::vector<float>& outputs) {
+  std::vector<double> out(outputs.begin(), outputs.end());
+  if (format.loss != training::LossKind::kCrossEntropy) return out;
+  const auto classes = static_cast<std::size_t>(format.outputs);
+  for (std::size_t row = 0; row < out.size(); row += classes) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < classes; ++c) sum += out[row + c] = std::exp(out[row + c]);
+    for (std::size_t c = 0; c < classes; ++c) out[row + c] /= sum;
+  }
+  return out;
+}
+
 std::string fault_of(const std::vector<TrainedNetwork>& networks, const tasks::Dataset& inputs) {
   try {
     require_readable_inputs(networks, inputs);
@@ -115,6 +129,43 @@ TEST_CASE("networks answer new inputs as they answer the same examples of their 
   CHECK(a != b);
   CHECK_THAT(joined.mean.values[3], WithinRel((a + b) / 2, 1e-12));
   CHECK_THAT(joined.deviation.values[3], WithinRel(std::abs(a - b) / std::sqrt(2.0), 1e-12));
+}
+
+TEST_CASE("blocks of any size keep every answer to every example, in order", "[torch]") {
+  Study classes = testing::small_study();  // of several scored tokens each
+  classes.task.set_kind(TaskKind::kSraven);
+  for (const Study& study : {testing::small_study(), classes}) {
+    const TaskMaker make_task = &make_generated_task;
+    std::vector<TrainedNetwork> networks = two_seeds(study, make_task);
+    constexpr Index kCount = 7;
+    const tasks::Dataset inputs = inputs_of(networks[0], make_task, kCount);
+    const ReadyNetwork ready = ready_network(networks[1], networks[0].study, make_task);
+    const training::TaskFormat& format = ready.task.task->format();
+    const std::vector<double> wanted =
+        answers_of(format, ready.trainer->outputs("held_out", 0, kCount));
+    REQUIRE(wanted.size() == static_cast<std::size_t>(kCount * format.scored * format.outputs));
+    for (const Index block : {1, 2, 3, 7, 100}) {
+      INFO("blocks of " << block);
+      for (TrainedNetwork& network : networks) network.study.train.run.eval_batch = block;
+      Recorder progress;
+      const NetworkPredictResult result = predict_inputs(networks, inputs, progress);
+      const NetworkAnswers& found = result.runs.at(1).sets.at(0);
+      CHECK(static_cast<Index>(progress.done.size()) == 2 * ((kCount + block - 1) / block));
+      CHECK(progress.done.front() == static_cast<double>(std::min(block, kCount)));
+      REQUIRE(found.mean.count() == wanted.size());
+      REQUIRE(found.mean.values.size() == wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        CHECK_THAT(found.mean.values[i], WithinRel(wanted[i], 1e-5));
+      }
+      CHECK(found.predicted_class.values.size() == found.predicted_class.count());
+      if (format.loss != training::LossKind::kCrossEntropy) continue;
+      CHECK(found.predicted_class.count() == static_cast<std::size_t>(kCount * format.scored));
+      const NetworkAnswers joined = group_predictions(result).at(0).sets.at(0);
+      CHECK(joined.mean.values.size() == wanted.size());
+      CHECK(joined.deviation.values.size() == wanted.size());
+      CHECK(joined.predicted_class.values.size() == found.predicted_class.values.size());
+    }
+  }
 }
 
 TEST_CASE("every split of new inputs is a set, also one with the name of the training's",
@@ -333,6 +384,35 @@ TEST_CASE("a text has the bits of evaluate, and a next token", "[torch]") {
       ready_network(pieces[0], pieces[0].study, &make_bytes),
       "task.file: gives another tokenizer than the network has: must be the text that "
       "the network was trained on. Networks of bytes take any text");
+}
+
+TEST_CASE("every byte of a text has the bits of the window before it, in blocks of any size",
+          "[torch]") {
+  std::vector<TrainedNetwork> networks = two_seeds(text_study(), &make_bytes);
+  const std::string text = "be not to be; or to be not, or be";  // five windows of 6, and a half
+  Observer observer;
+  std::vector<double> wanted = {0.0};  // of the second network
+  for (std::size_t t = 1; t < text.size(); ++t) {
+    const std::size_t begin = (t - 1) / 6 * 6;
+    const NetworkAnswers before =
+        predict_text({networks[1]}, "part", text.substr(begin, t - begin), observer)
+            .runs.at(0)
+            .sets.at(0);
+    wanted.push_back(-std::log2(before.next[static_cast<unsigned char>(text[t])]));
+  }
+  for (const Index block : {1, 2, 4, 100}) {
+    INFO("blocks of " << block);
+    for (TrainedNetwork& network : networks) network.study.train.run.eval_batch = block;
+    const NetworkPredictResult result = predict_text(networks, "letter.txt", text, observer);
+    const NetworkAnswers& found = result.runs.at(1).sets.at(0);
+    REQUIRE(found.bits.size() == text.size());
+    CHECK(std::isnan(found.bits[0]));
+    for (std::size_t t = 1; t < text.size(); ++t) {
+      CHECK_THAT(found.bits[t], WithinRel(wanted[t], 1e-5));
+    }
+    CHECK(found.next.size() == 256);
+    CHECK_THAT(std::accumulate(found.next.begin(), found.next.end(), 0.0), WithinRel(1.0, 1e-9));
+  }
 }
 
 TEST_CASE("a text shorter than a window is predicted as its part of a longer one", "[torch]") {
