@@ -78,7 +78,7 @@ TEST_CASE("draws that cannot be used say why, the worst first") {
   const auto fault = [](const auto& change) {
     SamplePoint point;
     point.draws = 6;
-    point.rhat_max = 1.1;
+    point.rhat_max = kUsableRhat;
     point.readout_order_parameter.mean = MatrixXd::Ones(1, 1);
     point.order_parameters.resize(2);
     for (SampledMatrix& layer : point.order_parameters) layer.mean = MatrixXd::Ones(2, 2);
@@ -97,7 +97,7 @@ TEST_CASE("draws that cannot be used say why, the worst first") {
   CHECK(fault([](SamplePoint& p) { p.rhat_max = std::nan(""); }) ==
         "R-hat is undefined: 6 draws a chain are too few, or no chain moved");
   CHECK(fault([](SamplePoint& p) { p.rhat_max = 1.2345; }) ==
-        "R-hat 1.234 > 1.1: the chains have not mixed");
+        "R-hat 1.234 > 1.05: the chains have not mixed");
 }
 
 TEST_CASE("effective draws a second need both") {

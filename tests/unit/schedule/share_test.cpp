@@ -160,14 +160,14 @@ TEST_CASE("the first rank tells the warnings of all ranks' units, each once", "[
   }
 }
 
-TEST_CASE("a study that is stopped before its first unit has no result", "[schedule]") {
+TEST_CASE("a study that is stopped while its data are read has no result", "[schedule]") {
   Stopped stopped;
   try {
     solve_on(1, "", stopped);
     FAIL("it has a result");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kInterrupted);
-    CHECK(std::string(error.what()) == "interrupted before anything was finished");
+    CHECK(std::string(error.what()) == "path features: stopped by the user");
   }
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("where attention starts is read and written, for solve and for sample"
       CHECK(s.sample.attention_start == start);
     }
   }
-  CHECK(
-      fault({"solve.attention_start=hot"})
-          .ends_with("solve.attention_start = \"hot\": must be \"none\", \"prior\" or \"given\""));
+  CHECK(fault({"solve.attention_start=\"hot\""})
+            .ends_with("solve.attention_start = \"hot\": must be one of \"none\", \"prior\", "
+                       "\"given\""));
 }

@@ -90,7 +90,7 @@ TEST_CASE("the last weights on their own task give the numbers of the end of tra
 }
 
 TEST_CASE("keys that differ between the tasks of networks are a comment with every value once") {
-  CHECK(task_of_all({"a = 1\nb = 2\n"}) == "a = 1\nb = 2\n\n");
+  CHECK(task_of_all({"a = 1\nb = 2\n"}) == "a = 1\nb = 2\n");
   CHECK(task_of_all({"a = 1\nb = 2", "a = 1\nb = 3", "a = 1\nb = 2"}) ==
         "a = 1\n# b: 2, 3, of each network its own\n");
   CHECK(task_of_all({"a = 1\nb = 2", "a = 1"}) ==

@@ -148,8 +148,7 @@ TEST_CASE("the first start is near no attention, a draw from the prior, or what 
   CHECK(start(AttentionStart::kNone) == VectorXd(0.05 * drawn));
   CHECK(start(AttentionStart::kPrior) == drawn);
   CHECK(start(AttentionStart::kGiven) == learned.given);
-  const model::AttentionCoordinates& weights = learned.train->coordinates();
-  CHECK((weights.weights(learned.given, 0, 1) - data.layers[0].weights[1]).norm() < 1e-14);
+  CHECK(learned.given == learned.train->coordinates().of_heads(data.layers));
 }
 
 TEST_CASE("a point of learned attention is that of its lowest minimum") {

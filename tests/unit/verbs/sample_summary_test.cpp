@@ -1,8 +1,6 @@
 // What a sampled point says of its chains, in numbers and words, on records made by hand.
 #include "verbs/theory/sample_summary.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -65,7 +63,7 @@ TEST_CASE("chains that have not mixed, and too few effective draws, are told in 
   CHECK(diagnosed(1.04, 400.0, 4).warnings ==
         Lines{"R-hat 1.040 > 1.01: error bars are too small. Raise sample.draws"});
   CHECK(diagnosed(2.5, 8.0, 2).warnings ==
-        Lines{"R-hat 2.500 > 1.1: the chains have not mixed. Raise sample.warmup and sample.draws",
+        Lines{"R-hat 2.500 > 1.05: the chains have not mixed. Raise sample.warmup and sample.draws",
               "the slowest entry of U has 8 effective draws, fewer than 200. Raise sample.draws"});
 }
 
@@ -145,20 +143,10 @@ TEST_CASE("replicas exchange as often as they were not rejected, and give the ev
   CHECK(point.warnings.empty());
 }
 
-TEST_CASE("replicas that seldom exchange, and evidence that two ways disagree on, are told") {
+TEST_CASE("replicas that seldom exchange are told, and why there is no evidence") {
   using Lines = std::vector<std::string>;
   CHECK(summarized(replicas(40, 9.5), 40, 6.0).warnings ==
         Lines{"replicas exchange in 4 % of the trials. Raise sample.replicas"});
-  sampling::Checkpoint torn = replicas(40, 4.0);
-  for (sampling::ChainState& chain : torn.chains) {
-    for (double& l : chain.replicas[1].log_likelihoods) l -= 300.0;  // at the prior itself
-  }
-  const SamplePoint point = summarized(torn, 40, 6.0);
-  REQUIRE(point.warnings.size() == 1);
-  CHECK(point.warnings[0] ==
-        fmt::format("log evidence is {:.3f} by bridge sampling and {:.3f} by thermodynamic "
-                    "integration, more than 3 errors apart. Raise sample.replicas or sample.draws",
-                    point.log_evidence, point.attention->integral_log_evidence));
   const SamplePoint few = summarized(replicas(3, 4.0), 3, 6.0);
   CHECK(std::isnan(few.log_evidence));
   CHECK(few.evidence_reason == "too few draws, or a replica without a finite log likelihood");
