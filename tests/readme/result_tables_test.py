@@ -355,6 +355,13 @@ class SentencesAboutTheory(unittest.TestCase):
             self.assertEqual(cells[2:], [f"{row[name]:.3f}" for name in ("predictor_saddle", "predictor_corrected", "accuracy_saddle",
                                                                          "accuracy_exact")])
 
+    def test_the_correction_takes_most_of_the_error_of_the_variance(self):
+        (result,) = load("corrected-variance")
+        text = (ROOT / "src/theory/README.md").read_text()
+        for row in result["rows"]:
+            self.assertLess(row["variance_corrected"], 0.1 * row["variance_saddle"])
+            self.assertIn(f"| {row['width']} | {100 * row['variance_saddle']:.2g} % | {100 * row['variance_corrected']:.2g} % |", text)
+
 
 class ReferencePosteriors(unittest.TestCase):
     def test_samplers_agree(self):

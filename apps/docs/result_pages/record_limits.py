@@ -1,7 +1,7 @@
-"""Records how far the theory is from exact samples: data/results/where-the-theory-ends.json.
+"""Records how far the theory is from exact samples, in data/results/NAME.json.
 
-    headway sample hmm-where-the-theory-ends --set sample.predictor_draws=4000 -o ends.h5
-    python3 apps/docs/result_pages/record_limits.py ends.h5 [--force]
+    headway sample hmm-where-the-theory-ends -o ends.h5
+    python3 apps/docs/result_pages/record_limits.py ends.h5 where-the-theory-ends [--force]
 """
 
 import argparse
@@ -43,9 +43,10 @@ def entry(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", metavar="RESULT.h5")
+    parser.add_argument("name", choices=["where-the-theory-ends", "corrected-variance"])
     parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args()
-    print(write_summaries([entry(options.result)], RESULTS / "where-the-theory-ends.json", options.force))
+    print(write_summaries([entry(options.result)], RESULTS / f"{options.name}.json", options.force))
 
 
 if __name__ == "__main__":
