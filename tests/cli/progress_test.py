@@ -47,7 +47,7 @@ class Progress(ProgramTest):
 @needs_training
 class Training(TrainTest):
     def test_the_share_is_of_the_whole_study(self):
-        sweep = ("--set", "sweep.seed=[1, 2, 3]", "--set", "train.steps=400", "--jobs", "1")
+        sweep = ("--set", "sweep.seed=[1, 2, 3]", "--set", "train.steps=1600", "--jobs", "1")
         for columns in (80, 60):
             text = on_terminal(columns, "train", self.tiny, *sweep)
             bars = [line for line in lines_of(text) if BAR.search(line)]
@@ -63,7 +63,7 @@ class Training(TrainTest):
         self.assertFalse(os.path.exists(self.path("a.h5")))
 
     def test_a_part_numbers_its_runs_as_the_sweep_does(self):
-        text = on_terminal(80, "train", self.tiny, "--set", "sweep.seed=[1, 2, 3, 4]", "--set", "train.steps=400",
+        text = on_terminal(80, "train", self.tiny, "--set", "sweep.seed=[1, 2, 3, 4]", "--set", "train.steps=1600",
                            "--shard", "1/2", "--jobs", "1")
         bars = [line for line in lines_of(text) if BAR.search(line)]
         self.assertEqual({match[0] for match in map(re.compile(r"run \d of \d").search, bars) if match}, {"run 2 of 4", "run 4 of 4"})
