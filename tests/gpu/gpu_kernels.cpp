@@ -3,8 +3,8 @@
 //   gpu_kernels device    the device's name; exit code 69 where there is none
 //   gpu_kernels check     every variant, shape and mask, in each arithmetic
 //   gpu_kernels quick     some of them, for sanitizers, which are slow
-//   gpu_kernels time [LAYER [VARIANT]]   milliseconds of layers, in graphs of ten launches, beside
-//                         the model's
+//   gpu_kernels time [LAYER [VARIANT [PRECISION]]]   milliseconds of layers, in graphs of ten
+//                         launches, beside the model's
 //
 // Layers that the kernels made for their shape take are checked and timed with these, too.
 //
@@ -441,7 +441,15 @@ void time_plan(const char* size, const char* variant, const AttentionProblem<flo
   std::fflush(stdout);
 }
 
-void time_layers(const std::string& only, const std::string& only_variant) {
+/// Layer, variant and precision; those that are empty leave nothing out.
+struct TimedOnly {
+  std::string layer, variant, precision;
+};
+
+void time_layers(const TimedOnly& only) {
+  const auto wanted = [](const std::string& which, const char* name) {
+    return which.empty() || which == name;
+  };
   const TimedSize sizes[] = {{"sraven", {128, 16, 36, 36, 4, 4}, true, false},
                              {"terms", {128, 8, 32, 32, 2, 2}, true, false},
                              {"fuzzy", {128, 8, 32, 32, 16, 16}, true, false},
@@ -451,11 +459,12 @@ void time_layers(const std::string& only, const std::string& only_variant) {
              "", "kernels", "forward ms", "modelled", "backward ms", "modelled", "Tflop/s",
              "backward");
   for (const TimedSize& size : sizes) {
-    if (!only.empty() && only != size.name) continue;
+    if (!wanted(only.layer, size.name)) continue;
     for (const char* variant : {"softmax", "linear_rms_head", "hyla", "hyla_deep"}) {
-      if (!only_variant.empty() && only_variant != variant) continue;
+      if (!wanted(only.variant, variant)) continue;
       const AttentionProblem<float> problem = timed_problem(variant, size);
       for (const Arithmetic& arithmetic : kArithmetics) {
+        if (!wanted(only.precision, arithmetic.name)) continue;
         const auto plans = plans_of(problem, arithmetic.kind);
         for (const auto& plan : plans) time_plan(size.name, variant, problem, arithmetic, plan);
         if (plans.empty()) {
@@ -466,7 +475,7 @@ void time_layers(const std::string& only, const std::string& only_variant) {
   }
 }
 
-int run(const std::string& what, const std::string& layer, const std::string& variant) {
+int run(const std::string& what, const TimedOnly& only) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     fmt::print("gpu_kernels: no CUDA device\n");
@@ -481,10 +490,10 @@ int run(const std::string& what, const std::string& layer, const std::string& va
   }
   if (what == "check" || what == "quick") return check(what == "quick");
   if (what == "time") {
-    time_layers(layer, variant);
+    time_layers(only);
     return 0;
   }
-  fmt::print("usage: gpu_kernels device|check|quick|time [LAYER [VARIANT]]\n");
+  fmt::print("usage: gpu_kernels device|check|quick|time [LAYER [VARIANT [PRECISION]]]\n");
   return 2;
 }
 
@@ -492,6 +501,8 @@ int run(const std::string& what, const std::string& layer, const std::string& va
 }  // namespace headway::testing
 
 int main(int argc, char** argv) {
-  return headway::testing::run(argc >= 2 ? argv[1] : "", argc >= 3 ? argv[2] : "",
-                               argc == 4 ? argv[3] : "");  // NOLINT: argv
+  const auto argument = [&](int i) {
+    return std::string(i < argc ? argv[i] : "");
+  };  // NOLINT: argv
+  return headway::testing::run(argument(1), {argument(2), argument(3), argument(4)});
 }

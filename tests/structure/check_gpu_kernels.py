@@ -13,15 +13,16 @@ import sys
 import unittest
 
 MOST_REGISTERS = 128
-# Those of narrow layers are made for fewer warps. Some put a few numbers aside, outside of all loops over pairs: so many
-# bytes of a stack, and written and read.
+# Those of narrow layers are made for fewer warps. Some kernels put a few numbers aside, outside of all loops over pairs: so
+# many bytes of a stack, and written and read.
 MOST_OF = {"NarrowForwardKernel": 168, "NarrowBackwardKernel": 168}
-MOST_ASIDE = {("sm_80", "NarrowForwardKernel"): (8, 24), ("sm_90", "NarrowBackwardKernel"): (16, 44)}
+MOST_ASIDE = {("sm_80", "NarrowForwardKernel"): (8, 24), ("sm_90", "NarrowBackwardKernel"): (16, 44),
+              ("sm_80", "LargeBackwardKernel"): (16, 40), ("sm_90", "LargeBackwardKernel"): (16, 32)}
 # How many kernels of each name a target has: one for each arithmetic, or one in all.
 KERNELS = {"ForwardKernel": 3, "SumsOverKeysKernel": 3, "BackwardKernel": 3, "SumOfCopiesKernel": 2}
-# Made for a shape: of large layers for each number of dims of values, or one; of narrow ones for each of two paddings, and with a value
-# network, with softmax, or with neither.
-KERNELS |= {"LargeForwardKernel": 2, "LargeSumsKernel": 2, "LargeBackwardKernel": 2, "LargeQueriesKernel": 1}
+# Made for a shape: of large layers for each of two numbers of dims of values and six nonlinearities, or one; of narrow ones for each of two
+# paddings, and with a value network, with softmax, or with neither.
+KERNELS |= {"LargeForwardKernel": 12, "LargeSumsKernel": 12, "LargeBackwardKernel": 12, "LargeQueriesKernel": 1}
 KERNELS |= {"NarrowForwardKernel": 12, "NarrowBackwardKernel": 12, "GeluKernel": 2}
 KERNELS |= {f"{name}Kernel": 1 for name in (
     "Norm", "NormGradient", "Loss", "ColumnSums", "ProductEnd", "PlainProduct", "Rounding", "Swiglu", "SwigluGradient",

@@ -31,11 +31,16 @@ struct EmulatedSettings {
     Index columns, first_row, first_column;
   };
   std::optional<Drawn> drawn = {};
+  int runs = 1;  ///< of a stack that has the examples of the problem, each as many of them
 };
 
 struct EmulatedDevice {
+  int runs = 1;
   template <typename Kernel>
-  void launch(const emulated::Grid& grid, const Kernel& kernel) {
+  void launch(emulated::Grid grid, const Kernel& kernel) {
+    if (grid.x % runs != 0) throw std::runtime_error("runs of a stack have parts of a grid");
+    grid.x /= runs;
+    grid.runs = runs;
     emulated::launch(grid, kernel);
   }
 };
@@ -75,7 +80,7 @@ class EmulatedLayer {
     std::vector<T> output(p_.d_output.size());
     x.output = memory_.output("output", output);
     x.log_sum_exp = memory_.output("log_sum_exp", answer_.log_sum_exp);
-    EmulatedDevice device;
+    EmulatedDevice device = {settings_.runs};
     emulated::launch_forward<kind>(device, plan_, x);
     run_backward(device, x);
     copy(output, &answer_.output);

@@ -143,6 +143,23 @@ TEST_CASE("Examples of large layers share copies of the gradient of the bias", "
   CHECK(a.d_key == emulated_answer(p, large()).d_key);
 }
 
+// Blocks of a run are dealt to its examples and tiles, the longest first.
+TEST_CASE("The examples of a large layer may be those of several runs", "[not_sanitized]") {
+  for (const auto& [name, of_one] : large_cases()) {
+    AttentionCase c = of_one;
+    c.shape.batch = 6;
+    c.extras.bias = false;  // its gradient has copies, of which each run has as many
+    const auto p = problem(name, c, Nonlinearity::kSilu);
+    const auto whole = emulated_answer(p, large());
+    for (const int runs : {2, 3, 6}) {
+      INFO(name << " queries " << c.shape.queries << " runs " << runs);
+      EmulatedSettings settings = large();
+      settings.runs = runs;
+      CHECK(emulated_answer(p, settings) == whole);
+    }
+  }
+}
+
 TEST_CASE("Large layers: gradients of queries lie in longer rows of floats where asked for",
           "[not_sanitized]") {
   for (const char* name : {"hyla", "softmax_hyla"}) {

@@ -125,4 +125,44 @@ HEADWAY_DEVICE ValueAndSlope apply(Nonlinearity phi, float x) {
   return {x, 1.0F};
 }
 
+/// phi of a layer as a type. A kernel that is compiled for one phi has no code of the others
+/// between its own: with all six of them behind each number, large layers waited for instructions.
+template <Nonlinearity phi>
+struct Phi {
+  static HEADWAY_DEVICE ValueAndSlope of(float x) { return apply(phi, x); }
+  /// phi of two numbers in bf16, the first in the lower half.
+  static HEADWAY_DEVICE std::uint32_t pair(float low, float high) {
+    if constexpr (phi == Nonlinearity::kRelu) return positive_pair(low, high);
+    return bf16_pair(of(low).value, of(high).value);
+  }
+  /// phi' of two numbers times two numbers in bf16.
+  static HEADWAY_DEVICE std::uint32_t slopes_times(float low, float high, std::uint32_t pair) {
+    if constexpr (phi == Nonlinearity::kIdentity) return pair;
+    if constexpr (phi == Nonlinearity::kRelu) {
+      return (low > 0.0F ? pair & 0xFFFFU : 0U) | (high > 0.0F ? pair & 0xFFFF0000U : 0U);
+    }
+    return bf16_pair(of(low).slope * float_of(pair << 16U),
+                     of(high).slope * float_of(pair & 0xFFFF0000U));
+  }
+};
+
+/// work.template operator()<Phi<phi>>() with the layer's phi.
+template <typename Work>
+void with_phi(Nonlinearity phi, const Work& work) {
+  switch (phi) {
+    case Nonlinearity::kIdentity:
+      return work.template operator()<Phi<Nonlinearity::kIdentity>>();
+    case Nonlinearity::kRelu:
+      return work.template operator()<Phi<Nonlinearity::kRelu>>();
+    case Nonlinearity::kGelu:
+      return work.template operator()<Phi<Nonlinearity::kGelu>>();
+    case Nonlinearity::kSilu:
+      return work.template operator()<Phi<Nonlinearity::kSilu>>();
+    case Nonlinearity::kTanh:
+      return work.template operator()<Phi<Nonlinearity::kTanh>>();
+    case Nonlinearity::kSquaredRelu:
+      return work.template operator()<Phi<Nonlinearity::kSquaredRelu>>();
+  }
+}
+
 }  // namespace headway::training::HEADWAY_GPU

@@ -19,9 +19,9 @@ struct LargeWorkspace {
 /// d_s, in bf16, is also left in memory as LargeQueryGradient wants it: 16 bytes a pair, the only
 /// thing that leaves the block. Nothing is added to by two blocks, so the bits are the same always.
 /// The next rows of d_output are copied during the last two steps.
-template <int dims>
-class LargeBackward : private LargeGradient<dims> {
-  using Base = LargeGradient<dims>;
+template <int dims, typename Phi>
+class LargeBackward : private LargeGradient<dims, Phi> {
+  using Base = LargeGradient<dims, Phi>;
   using Base::block_;
   using Base::d_weight_;
   using Base::example_;
@@ -46,9 +46,11 @@ class LargeBackward : private LargeGradient<dims> {
 
   HEADWAY_DEVICE void run(const QueryChunk& chunk, const LargeWorkspace& work) {
     chunk_ = chunk;
-    const int tiles = ceiling(x_.keys, kSide);
-    const int group = block_.x() / tiles;
-    first_key_ = block_.x() % tiles * kSide;
+    // The first keys of each run of examples come first: where pairs are causal these have most to
+    // do, and what comes last fills the gaps.
+    const int groups = block_.blocks_of_run() / ceiling(x_.keys, kSide);
+    const int group = block_.x() / block_.blocks_of_run() * groups + block_.x_of_run() % groups;
+    first_key_ = block_.x_of_run() / groups * kSide;
     first_seen_ = first_tile_that_sees();
     const int begin = first_seen_ > chunk_.first ? first_seen_ : chunk_.first;
     const auto example_at = [&](int of_group) {
@@ -83,8 +85,9 @@ class LargeBackward : private LargeGradient<dims> {
         Base::copy_d_output(32 * warp.index() + lane, begin);
       });
       if (first_seen_ >= chunk_.first) return;  // no chunk before has sums of these keys
-      move_keys(warp, sums[warp], [&](float& sum, std::int64_t i) { sum = get(work.keys, i); });
-      move_values(warp, values[warp],
+      move_keys(warp, sums[warp], rows_between(kHeads * x_.query_dim),
+                [&](float& sum, std::int64_t i) { sum = get(work.keys, i); });
+      move_values(warp, values[warp], rows_between(kHeads * dims),
                   [&](float& sum, std::int64_t i) { sum = get(work.values, i); });
     });
     for (int query = begin; query < chunk_.end; query += kSide) {
@@ -118,32 +121,41 @@ class LargeBackward : private LargeGradient<dims> {
     const int at = Base::at_pair(query, key);
     const float factor = get(score_, at + kFactor);
     float s[kHeads];
-    float d[kHeads];
-    float squares = 0.0F;
-    float mean = 0.0F;
+    float d_s[kHeads];  // first d_b
     HEADWAY_UNROLL
     for (int h = 0; h < kHeads; ++h) {
       s[h] = get(score_, at + h);
-      d[h] = get(d_weight_, at + h);
-      squares += s[h] * s[h];
-      mean += s[h] * d[h];
+      d_s[h] = get(d_weight_, at + h);
     }
-    const float r = Base::inverse_norm(squares);
-    mean = Base::rms_head() ? mean / kHeads * (r * r) : 0.0F;
-    const bool inside = query < queries_ && first_key_ + key < x_.keys;
-    HEADWAY_UNROLL
-    for (int h = 0; h < kHeads; ++h) {
-      float d_s = factor * (d[h] - s[h] * mean);
-      if (Base::softmax()) {
+    if (Base::softmax()) {
+      HEADWAY_UNROLL
+      for (int h = 0; h < kHeads; ++h) {
         const float sum =
             query < queries_ ? get(gradients_.known_over_keys, Base::query_at(h, query)) : 0.0F;
-        d_s = s[h] * (factor * d[h] - sum);
+        d_s[h] = s[h] * (factor * d_s[h] - sum);
       }
-      put(d_score_, (h * kSide + query) * kGradientQuery + key, d_s);
-      if (!inside || gradients_.bias_sums == nullptr) continue;
-      const std::int64_t to = copy + Base::bias_at(h, query, key);
-      const float before = example_ == first_example_ ? 0.0F : get(gradients_.bias_sums, to);
-      put(gradients_.bias_sums, to, before + d_s);
+    } else {
+      float mean = 0.0F;
+      if (Base::rms_head()) {
+        HEADWAY_UNROLL
+        for (int h = 0; h < kHeads; ++h) mean += s[h] * d_s[h];
+        const float r = Base::inverse_norm(Base::sum_of_squares(s));
+        mean = mean / kHeads * (r * r);
+      }
+      HEADWAY_UNROLL
+      for (int h = 0; h < kHeads; ++h) d_s[h] = factor * (d_s[h] - s[h] * mean);
+    }
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      put(d_score_, (h * kSide + query) * kGradientQuery + key, d_s[h]);
+    }
+    if (gradients_.bias_sums == nullptr || query >= queries_ || first_key_ + key >= x_.keys) return;
+    const std::int64_t step = static_cast<std::int64_t>(x_.queries) * x_.keys;
+    const Global<float> to = gradients_.bias_sums + (copy + Base::bias_at(0, query, key));
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+      const float before = example_ == first_example_ ? 0.0F : get(to, h * step);
+      put(to, h * step, before + d_s[h]);
     }
   }
   // Where the run's copy of the gradient of the bias begins.
@@ -223,36 +235,45 @@ class LargeBackward : private LargeGradient<dims> {
 
   // --- sums from and to memory ----------------------------------------------------------------
 
-  // work(sum, place in [B, Sk, H, d]) for every sum of a key that there is.
+  // Steps between tokens of [B, Sk, row].
+  HEADWAY_DEVICE TokenSteps rows_between(int row) const {
+    return {row, static_cast<std::int64_t>(row) * x_.keys};
+  }
+  // work(sum, its place in an array with these steps) for every sum of a key that there is.
   template <typename Work>
-  HEADWAY_DEVICE void move_keys(const Warp& warp, Lanes<KeySums>& sums, const Work& work) const {
+  HEADWAY_DEVICE void move_keys(const Warp& warp, Lanes<KeySums>& sums, const TokenSteps& steps,
+                                const Work& work) const {
     warp.lanes([&](int lane) {
       HEADWAY_UNROLL
-      for (int i = 0; i < 8 * kMostSteps; ++i) {
-        const int key = first_key_ + lane / 4 + 8 * (i / 2 % 2);
-        const int dim = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
-        if (i / 8 * 16 >= x_.query_dim || key >= x_.keys) continue;
-        const std::int64_t token = static_cast<std::int64_t>(example_) * x_.keys + key;
-        work(sums[lane].sum[i / 4].value[i % 4],
-             (token * kHeads + warp.index()) * x_.query_dim + dim);
+      for (int half = 0; half < 2; ++half) {
+        const int key = first_key_ + lane / 4 + 8 * half;
+        if (key >= x_.keys) continue;
+        const std::int64_t first = example_ * steps.example + key * steps.token +
+                                   warp.index() * x_.query_dim + 2 * (lane % 4);
+        HEADWAY_UNROLL
+        for (int i = 0; i < 4 * kMostSteps; ++i) {  // two of eight dims
+          if (i / 4 * 16 >= x_.query_dim) continue;
+          work(sums[lane].sum[i / 2].value[2 * half + i % 2], first + i / 2 * 8 + i % 2);
+        }
       }
     });
   }
-  // The same in [B, Sk, H, dv].
+  // The same of values.
   template <typename Work>
   HEADWAY_DEVICE void move_values(const Warp& warp, Lanes<typename Base::Values>& sums,
-                                  const Work& work) const {
-    constexpr int kOfKey = dims / 4;  // sums of a lane
+                                  const TokenSteps& steps, const Work& work) const {
     warp.lanes([&](int lane) {
       HEADWAY_UNROLL
-      for (int i = 0; i < 2 * kOfKey; ++i) {
-        const int key = first_key_ + 2 * warp.index() + i / kOfKey;
-        const int dim = i % kOfKey / 4 * 16 + lane / 4 + 8 * (i / 2 % 2);
-        const int head = 2 * (lane % 4) + i % 2;
+      for (int of_warp = 0; of_warp < 2; ++of_warp) {
+        const int key = first_key_ + 2 * warp.index() + of_warp;
         if (key >= x_.keys) continue;
-        const std::int64_t token = static_cast<std::int64_t>(example_) * x_.keys + key;
-        work(sums[lane].sum[i / kOfKey][i % kOfKey / 4].value[i % 4],
-             (token * kHeads + head) * dims + dim);
+        const std::int64_t first =
+            example_ * steps.example + key * steps.token + 2 * (lane % 4) * dims + lane / 4;
+        HEADWAY_UNROLL
+        for (int i = 0; i < dims / 4; ++i) {  // of 16 dims two of one head and two of the next
+          work(sums[lane].sum[of_warp][i / 4].value[i % 4],
+               first + i % 2 * dims + i / 4 * 16 + i / 2 % 2 * 8);
+        }
       }
     });
   }
@@ -261,21 +282,17 @@ class LargeBackward : private LargeGradient<dims> {
   HEADWAY_DEVICE void store(const Warp& warp, const LargeWorkspace& work, Lanes<KeySums>& keys,
                             Lanes<typename Base::Values>& values) const {
     if (chunk_.end < x_.queries) {
-      move_keys(warp, keys, [&](float sum, std::int64_t i) { put(work.keys, i, sum); });
-      move_values(warp, values, [&](float sum, std::int64_t i) { put(work.values, i, sum); });
+      move_keys(warp, keys, rows_between(kHeads * x_.query_dim),
+                [&](float sum, std::int64_t i) { put(work.keys, i, sum); });
+      move_values(warp, values, rows_between(kHeads * dims),
+                  [&](float sum, std::int64_t i) { put(work.values, i, sum); });
       return;
     }
-    const auto place = [&](const TokenSteps& steps, int row, std::int64_t i) {
-      const std::int64_t first = static_cast<std::int64_t>(example_) * x_.keys;
-      return example_ * steps.example + (i / row - first) * steps.token + i % row;
-    };
     const float scale = Base::scale();
-    move_keys(warp, keys, [&](float sum, std::int64_t i) {
-      put(gradients_.key, place(x_.key_steps, kHeads * x_.query_dim, i), scale * sum);
-    });
-    move_values(warp, values, [&](float sum, std::int64_t i) {
-      put(gradients_.value, place(x_.value_steps, kHeads * dims, i), sum);
-    });
+    move_keys(warp, keys, x_.key_steps,
+              [&](float sum, std::int64_t i) { put(gradients_.key, i, scale * sum); });
+    move_values(warp, values, x_.value_steps,
+                [&](float sum, std::int64_t i) { put(gradients_.value, i, sum); });
   }
 
   const Shared<Bf16> d_score_;  // [head][query][key]: where z was

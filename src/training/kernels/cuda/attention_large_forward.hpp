@@ -9,12 +9,12 @@ namespace headway::training::HEADWAY_GPU {
 ///   scores    a warp a head: [queries x d] [d x keys]
 ///   weights   a thread a pair
 ///   u         a warp two keys: for each key [queries x heads] [heads x dv], then phi(u) to shared
-///             memory, the numbers of both keys in one word
+///             memory
 ///   o         a warp two queries: for each query [dv x keys] [keys x heads], sums in registers
 /// The next keys are copied from the end of the first step on, the next values from the end of the
 /// third, while the rest goes on. Queries stay in registers as operands. Softmax sweeps over the
 /// keys once before, for the log of its sum.
-template <int dims>
+template <int dims, typename Phi>
 class LargeForward : private LargePairs<dims> {
   using Base = LargePairs<dims>;
   using Base::block_;
@@ -36,19 +36,16 @@ class LargeForward : private LargePairs<dims> {
   HEADWAY_DEVICE LargeForward(Block& block, Memory& memory,
                               const AttentionArguments<Bf16>& arguments)
       : Base(block, arguments),
-        key_(memory.template take<Bf16>("key tile", kSide * query_row_)),
         value_(memory.template take<Bf16>("value tile", kSide * kValueRow)),
-        score_(memory.template take<float>("scores", kSide * kSide * kScoreStep)),
-        by_heads_(memory.template take<Bf16>("weights by heads", kSide * kSide * kHeads)),
-        by_keys_(memory.template take<Bf16>("weights by keys", kSide * kHeads * 2 * kKeyPairs)),
-        made_(memory.template take<std::uint32_t>("phi(u)", kSide * kMadeQuery)),
+        score_(memory.template take<float>("scores", kSide * kScoreKey)),
+        weight_(memory.template take<Bf16>("weights", kSide * kWeightKey)),
+        made_(memory.template take<Bf16>("phi(u)", kSide * kMadeQuery)),
         largest_(memory.template take<float>("largest", kSide * kHeads)),
-        log_sum_(memory.template take<float>("log sum", kSide * kHeads)) {}
+        log_sum_(memory.template take<float>("log sum", kSide * kHeads)),
+        key_(memory.template take<Bf16>("key tile", kSide * query_row_)) {}
 
   HEADWAY_DEVICE void run() {
-    const int tiles = ceiling(x_.queries, kSide);
-    example_ = block_.x() / tiles;
-    Base::choose_queries(block_.x() % tiles * kSide);
+    Base::choose_block();
     end_ = Base::end_of_keys();
     WarpLanes<Queries, kWarps> queries;
     WarpLanes<Output, kWarps> outputs;
@@ -63,7 +60,7 @@ class LargeForward : private LargePairs<dims> {
       multiply_scores(queries);
       block_.threads([&](int thread) {
         copy_keys(thread, first_key_ + kSide);
-        for (int pair = thread; pair < kSide * kSide; pair += block_.size()) weigh(pair);
+        weigh(thread);
         wait_for_copies<1>();  // the values of this tile
       });
       generate();
@@ -80,10 +77,13 @@ class LargeForward : private LargePairs<dims> {
   }
 
  private:
-  static constexpr int kScoreStep = kHeads + 1;            // from pair to pair
-  static constexpr int kKeyPairs = 8;                      // words for the pairs of a tile's keys
-  static constexpr int kMadeQuery = dims * kKeyPairs + 1;  // words from query to query
-  static constexpr int kTiles = dims / 16;                 // of o, 16 dims each
+  // Steps between rows are such that lanes meet different banks.
+  static constexpr int kScorePair = kHeads + 1;             // floats from query to query
+  static constexpr int kScoreKey = kSide * kScorePair + 4;  // from key to key
+  static constexpr int kWeightKey = kSide * kHeads + 8;     // numbers from key to key
+  static constexpr int kMadeKey = dims + 8;                 // numbers from key to key
+  static constexpr int kMadeQuery = kSide * kMadeKey + 8;   // from query to query
+  static constexpr int kTiles = dims / 16;                  // of o, 16 dims each
   struct Queries {
     Words4 word[kMostSteps];
   };
@@ -91,7 +91,9 @@ class LargeForward : private LargePairs<dims> {
     Floats4 sum[2][kTiles];  // of two queries: dims by heads
   };
 
-  static HEADWAY_DEVICE int at_pair(int query, int key) { return key * kSide + query; }
+  static HEADWAY_DEVICE int at_pair(int query, int key) {
+    return key * kScoreKey + query * kScorePair;
+  }
 
   // --- what comes from memory -----------------------------------------------------------------
 
@@ -130,27 +132,27 @@ class LargeForward : private LargePairs<dims> {
       for (int step = 0; step < kMostSteps; ++step) {
         if (16 * step >= x_.query_dim) continue;
         Lanes<Words4> a;
+        Lanes<Words4> keys;
+        load_matrices(
+            warp, key_,
+            [&](int lane) {
+              return (lane % 8 + 8 * (lane / 16)) * query_row_ + warp.index() * x_.query_dim +
+                     16 * step + 8 * (lane / 8 % 2);
+            },
+            keys);
         warp.lanes([&](int lane) { a[lane] = mine[lane].word[step]; });
         HEADWAY_UNROLL
         for (int n = 0; n < 2; ++n) {
           Lanes<Words2> b;
           warp.lanes([&](int lane) {
-            const int at = (8 * n + lane / 4) * query_row_ + warp.index() * x_.query_dim +
-                           16 * step + 2 * (lane % 4);
-            b[lane].word[0] = get_pair(key_, at);
-            b[lane].word[1] = get_pair(key_, at + 8);
+            b[lane].word[0] = keys[lane].word[2 * n];
+            b[lane].word[1] = keys[lane].word[2 * n + 1];
           });
           multiply_bf16(warp, sum[n], a, b);
         }
       }
-      Base::put_scores(warp, sum, score_,
-                       [](int query, int key) { return at_pair(query, key) * kScoreStep; });
+      Base::put_scores(warp, sum, score_, [](int query, int key) { return at_pair(query, key); });
     });
-  }
-
-  // s of a visible pair (eq. 1).
-  HEADWAY_DEVICE float score(int head, int query, int key) const {
-    return get(score_, at_pair(query, key) * kScoreStep + head) + Base::bias(head, query, key);
   }
 
   // The weights of a pair after dropout (eqs. 2 to 4).
@@ -158,29 +160,17 @@ class LargeForward : private LargePairs<dims> {
     const int query = pair % kSide;
     const int key = pair / kSide;
     float a[kHeads] = {};
+    float factor = 0.0F;
     if (Base::visible(query, key)) {
-      float squares = 0.0F;
-      HEADWAY_UNROLL
-      for (int h = 0; h < kHeads; ++h) {
-        a[h] = score(h, query, key);
-        squares += a[h] * a[h];
-        if (Base::softmax()) a[h] = expf(a[h] - get(log_sum_, h * kSide + query));
+      Base::load_scores(score_, at_pair(query, key), query, key, a);
+      factor = Base::dropout(query, key);
+      if (Base::rms_head()) factor *= Base::inverse_norm(Base::sum_of_squares(a));
+      if (Base::softmax()) {
+        HEADWAY_UNROLL
+        for (int h = 0; h < kHeads; ++h) a[h] = expf(a[h] - get(log_sum_, h * kSide + query));
       }
-      float factor = Base::dropout(query, key);
-      if (Base::rms_head()) factor *= Base::inverse_norm(squares);
-      HEADWAY_UNROLL
-      for (int h = 0; h < kHeads; ++h) a[h] *= factor;
     }
-    HEADWAY_UNROLL
-    for (int h = 0; h < kHeads; ++h) {
-      put(by_heads_, pair * kHeads + h, a[h]);
-      put(by_keys_, 2 * word_of_pair(query * kHeads + h, key / 2) + key % 2, a[h]);
-    }
-  }
-  // The place of pair of keys `pair` of a row of eight words. Half of the rows are turned around,
-  // so that rows beside each other meet different banks.
-  static HEADWAY_DEVICE int word_of_pair(int row, int pair) {
-    return row * kKeyPairs + (pair ^ (row & 4));
+    Base::put_weights(weight_, key * kWeightKey + query * kHeads, factor, a);
   }
 
   // log_sum_ = log sum_k exp s, +infinity where a query sees no key.
@@ -213,7 +203,7 @@ class LargeForward : private LargePairs<dims> {
     float sum = get(log_sum_, at);
     for (int key = 0; key < kSide; ++key) {
       if (!Base::visible(query, key)) continue;
-      const float s = score(head, query, key);
+      const float s = get(score_, at_pair(query, key) + head) + Base::bias(head, query, key);
       if (s > largest) {
         sum *= expf(largest - s);
         largest = s;
@@ -229,78 +219,78 @@ class LargeForward : private LargePairs<dims> {
   // phi(u) of the tile: a warp makes two keys.
   HEADWAY_DEVICE void generate() {
     block_.warps([&](const Warp& warp) {
-      const int key = 2 * warp.index();
-      Lanes<Words2> weights[2];
-      warp.lanes([&](int lane) {
-        HEADWAY_UNROLL
-        for (int i = 0; i < 4; ++i) {
-          const int pair = at_pair(lane / 4 + 8 * (i % 2), key + i / 2);
-          weights[i / 2][lane].word[i % 2] = get_pair(by_heads_, pair * kHeads + 2 * (lane % 4));
-        }
-      });
-      for (int dim = 0; dim < dims; dim += 32) {
-        Lanes<Words4> rows[2];
-        HEADWAY_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          load_turned(
-              warp, value_,
-              [&](int lane) {
-                return (key + i) * kValueRow + lane % 8 * kValueHead + dim + 8 * (lane / 8);
-              },
-              rows[i]);
-        }
-        HEADWAY_UNROLL
-        for (int n = 0; n < 4; ++n) make(warp, dim + 8 * n, n, weights, rows);
+      Lanes<Words4> weights;  // of both keys, [queries x heads]
+      load_matrices(
+          warp, weight_,
+          [&](int lane) {
+            return (2 * warp.index() + lane / 16) * kWeightKey + lane % 16 * kHeads;
+          },
+          weights);
+      HEADWAY_UNROLL
+      for (int i = 0; i < 2; ++i) {
+        Lanes<Words2> of_key;
+        warp.lanes([&](int lane) {
+          of_key[lane].word[0] = weights[lane].word[2 * i];
+          of_key[lane].word[1] = weights[lane].word[2 * i + 1];
+        });
+        generate_key(warp, 2 * warp.index() + i, of_key);
       }
     });
   }
-  // Of eight dims: u (eq. 6), phi, and both keys in one word.
-  HEADWAY_DEVICE void make(const Warp& warp, int dim, int n, const Lanes<Words2> (&weights)[2],
-                           const Lanes<Words4> (&rows)[2]) {
-    Lanes<Floats4> u[2];
+  HEADWAY_DEVICE void generate_key(const Warp& warp, int key, const Lanes<Words2>& weights) {
     HEADWAY_UNROLL
-    for (int i = 0; i < 2; ++i) {
-      Lanes<Words1> b;
-      warp.lanes([&](int lane) { b[lane].word[0] = rows[i][lane].word[n]; });
-      multiply_bf16_short(warp, u[i], weights[i], b);
-    }
-    warp.lanes([&](int lane) {
+    for (int dim = 0; dim < dims; dim += 32) {
+      Lanes<Words4> rows;
+      load_turned(
+          warp, value_,
+          [&](int lane) { return key * kValueRow + lane % 8 * kValueHead + dim + 8 * (lane / 8); },
+          rows);
       HEADWAY_UNROLL
-      for (int i = 0; i < 4; ++i) {
-        const int query = lane / 4 + 8 * (i / 2);
-        const int e = dim + 2 * (lane % 4) + i % 2;
-        const float first = apply(x_.options.nonlinearity, u[0][lane].value[i]).value;
-        const float second = apply(x_.options.nonlinearity, u[1][lane].value[i]).value;
-        put_bits(made_, query * kMadeQuery + word_of_pair(e, warp.index()),
-                 bf16_pair(first, second));
+      for (int n = 0; n < 4; ++n) {
+        Lanes<Words1> b;
+        Lanes<Floats4> u;
+        warp.lanes([&](int lane) { b[lane].word[0] = rows[lane].word[n]; });
+        multiply_bf16_short(warp, u, weights, b);
+        warp.lanes([&](int lane) {
+          HEADWAY_UNROLL
+          for (int j = 0; j < 2; ++j) {
+            put_pair(made_, at_made(lane / 4 + 8 * j, key, dim + 8 * n + 2 * (lane % 4)),
+                     Phi::pair(u[lane].value[2 * j], u[lane].value[2 * j + 1]));
+          }
+        });
       }
-    });
+    }
+  }
+  static HEADWAY_DEVICE int at_made(int query, int key, int dim) {
+    return query * kMadeQuery + key * kMadeKey + dim;
   }
 
   // o[q, h] += sum_k b phi(u): a warp's two queries.
   HEADWAY_DEVICE void add_outputs(const Warp& warp, Lanes<Output>& outputs) {
+    Lanes<Words4> weights;  // of both queries, [keys x heads]
+    load_turned(
+        warp, weight_,
+        [&](int lane) { return lane % 16 * kWeightKey + (2 * warp.index() + lane / 16) * kHeads; },
+        weights);
     HEADWAY_UNROLL
     for (int i = 0; i < 2; ++i) {
       const int query = 2 * warp.index() + i;
       Lanes<Words2> b;
       warp.lanes([&](int lane) {
-        const int row = query * kHeads + lane / 4;
-        b[lane].word[0] = get_pair(by_keys_, 2 * word_of_pair(row, lane % 4));
-        b[lane].word[1] = get_pair(by_keys_, 2 * word_of_pair(row, lane % 4 + 4));
+        b[lane].word[0] = weights[lane].word[2 * i];
+        b[lane].word[1] = weights[lane].word[2 * i + 1];
       });
       HEADWAY_UNROLL
       for (int m = 0; m < kTiles; ++m) {
         Lanes<Words4> a;
         Lanes<Floats4> sum;
-        warp.lanes([&](int lane) {
-          HEADWAY_UNROLL
-          for (int j = 0; j < 4; ++j) {
-            const int e = 16 * m + lane / 4 + 8 * (j % 2);
-            a[lane].word[j] =
-                get_bits(made_, query * kMadeQuery + word_of_pair(e, lane % 4 + 4 * (j / 2)));
-          }
-          sum[lane] = outputs[lane].sum[i][m];
-        });
+        load_turned(
+            warp, made_,
+            [&](int lane) {
+              return at_made(query, lane % 8 + 8 * (lane / 16), 16 * m + 8 * (lane / 8 % 2));
+            },
+            a);
+        warp.lanes([&](int lane) { sum[lane] = outputs[lane].sum[i][m]; });
         multiply_bf16(warp, sum, a, b);
         warp.lanes([&](int lane) { outputs[lane].sum[i][m] = sum[lane]; });
       }
@@ -323,15 +313,15 @@ class LargeForward : private LargePairs<dims> {
     });
   }
 
-  const Shared<Bf16> key_;            // [key][head][d]
-  const Shared<Bf16> value_;          // [key][head][dv]
-  const Shared<float> score_;         // [key][query][head]
-  const Shared<Bf16> by_heads_;       // weights, [key][query][head]
-  const Shared<Bf16> by_keys_;        // the same, [query][head][key]
-  const Shared<std::uint32_t> made_;  // phi(u), [query][dim][pair of keys]
-  const Shared<float> largest_;       // [head][query]: of the scores so far
-  const Shared<float> log_sum_;       // [head][query]
-  int end_ = 0;                       // of the keys that are seen
+  const Shared<Bf16> value_;     // [key][head][dv]
+  const Shared<float> score_;    // [key][query][head]
+  const Shared<Bf16> weight_;    // [key][query][head]
+  const Shared<Bf16> made_;      // phi(u), [query][key][dim]
+  const Shared<float> largest_;  // [head][query]: of the scores so far
+  const Shared<float> log_sum_;  // [head][query]
+  // The last, so that all others lie at places which are known when the text is compiled.
+  const Shared<Bf16> key_;  // [key][head][d]
+  int end_ = 0;             // of the keys that are seen
 };
 
 }  // namespace headway::training::HEADWAY_GPU

@@ -19,7 +19,7 @@ namespace headway::training::HEADWAY_GPU {
 /// bf16, 2 dv bytes a pair. z overwrites d_z. d_u stays in the registers of the warp that made it.
 /// Keys are read from global memory each time: shared memory has no room for them, and the cache
 /// holds them.
-template <int dims>
+template <int dims, typename Phi>
 class LargeGradient : protected LargePairs<dims> {
  protected:
   using Base = LargePairs<dims>;
@@ -70,16 +70,18 @@ class LargeGradient : protected LargePairs<dims> {
 
   // Of the warp's head, from first_key_ on; the last one again beyond the last.
   HEADWAY_DEVICE void load_keys(const Warp& warp, Lanes<Keys>& keys) const {
+    const typename Base::Tokens tokens = {x_.key, x_.key_steps, this->first_key_, x_.keys};
     warp.lanes([&](int lane) {
       HEADWAY_UNROLL
-      for (int i = 0; i < 4 * kMostSteps; ++i) {
-        if (i / 4 * 16 >= x_.query_dim) continue;
-        const int dim = i / 4 * 16 + 2 * (lane % 4) + 8 * (i % 2);
-        const int mine = this->first_key_ + lane / 4 + 8 * (i / 2 % 2);
-        const int key = mine < x_.keys ? mine : x_.keys - 1;
-        keys[lane].word[i / 4].word[i % 4] =
-            get_pair(x_.key, this->example_ * x_.key_steps.example + key * x_.key_steps.token +
-                                 warp.index() * x_.query_dim + dim);
+      for (int half = 0; half < 2; ++half) {
+        const Global<const Bf16> row = x_.key + (Base::row_of(tokens, lane / 4 + 8 * half) +
+                                                 warp.index() * x_.query_dim + 2 * (lane % 4));
+        HEADWAY_UNROLL
+        for (int step = 0; step < kMostSteps; ++step) {
+          if (16 * step >= x_.query_dim) continue;
+          keys[lane].word[step].word[2 * half] = get_pair(row, 16 * step);
+          keys[lane].word[step].word[2 * half + 1] = get_pair(row, 16 * step + 8);
+        }
       }
     });
   }
@@ -93,8 +95,8 @@ class LargeGradient : protected LargePairs<dims> {
   }
   HEADWAY_DEVICE void copy_d_output(int thread, int first) const {
     const std::int64_t row = kHeads * dims;
-    Base::copy_tokens(thread, {gradients_.d_output, {row, row * x_.queries}, first, x_.queries},
-                      kHeads, dims, d_output_);
+    Base::copy_heads(thread, {gradients_.d_output, {row, row * x_.queries}, first, x_.queries},
+                     d_output_);
     commit_copies();
   }
 
@@ -140,26 +142,20 @@ class LargeGradient : protected LargePairs<dims> {
     float a[kHeads] = {};
     float factor = 0.0F;
     if (Base::visible(query, key)) {
-      float squares = 0.0F;
-      HEADWAY_UNROLL
-      for (int h = 0; h < kHeads; ++h) {
-        a[h] = get(score_, at + h) + Base::bias(h, query, key);
-        squares += a[h] * a[h];
-        if (Base::softmax()) {
+      Base::load_scores(score_, at, query, key, a);
+      factor = Base::dropout(query, key);
+      if (Base::rms_head()) factor *= Base::inverse_norm(Base::sum_of_squares(a));
+      if (Base::softmax()) {
+        HEADWAY_UNROLL
+        for (int h = 0; h < kHeads; ++h) {
           a[h] = expf(a[h] - get(gradients_.log_sum_exp, Base::query_at(h, query)));
         }
       }
-      factor = Base::dropout(query, key);
-      if (Base::rms_head()) factor *= Base::inverse_norm(squares);
     }
     HEADWAY_UNROLL
     for (int h = 0; h < kHeads; ++h) put(score_, at + h, a[h]);
     put(score_, at + kFactor, factor);
-    HEADWAY_UNROLL
-    for (int h = 0; h < kHeads; h += 2) {
-      put_pair(weight_, key * kWeightKey + query * kHeads + h,
-               bf16_pair(factor * a[h], factor * a[h + 1]));
-    }
+    Base::put_weights(weight_, key * kWeightKey + query * kHeads, factor, a);
   }
 
   // --- the value network ----------------------------------------------------------------------
@@ -291,11 +287,10 @@ class LargeGradient : protected LargePairs<dims> {
         for (int j = 0; j < 2; ++j) {
           const int at = at_passed(lane / 4 + 8 * j, of.key, dim + 8 * n + 2 * (lane % 4));
           const std::uint32_t d_z = get_pair(passed_, at);
-          const ValueAndSlope low = apply(x_.options.nonlinearity, u[lane].value[2 * j]);
-          const ValueAndSlope high = apply(x_.options.nonlinearity, u[lane].value[2 * j + 1]);
-          put_pair(passed_, at, bf16_pair(low.value, high.value));
-          d_u[lane].word[2 * n + j] =
-              bf16_pair(low.slope * float_of(d_z << 16U), high.slope * float_of(d_z & 0xFFFF0000U));
+          const float low = u[lane].value[2 * j];
+          const float high = u[lane].value[2 * j + 1];
+          put_pair(passed_, at, Phi::pair(low, high));
+          d_u[lane].word[2 * n + j] = Phi::slopes_times(low, high, d_z);
         }
       });
     }

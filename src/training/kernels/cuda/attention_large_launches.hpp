@@ -11,26 +11,26 @@
 // The kernels for large layers as functions of a block, and their launches.
 namespace headway::training::HEADWAY_GPU {
 
-template <int dims>
+template <int dims, typename Phi>
 struct LargeForwardKernel {
   AttentionArguments<Bf16> x;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    LargeForward<dims>(block, memory, x).run();
+    LargeForward<dims, Phi>(block, memory, x).run();
   }
 };
 
-template <int dims>
+template <int dims, typename Phi>
 struct LargeSumsKernel {
   AttentionArguments<Bf16> x;
   GradientArguments<Bf16> gradients;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    LargeSumsOverKeys<dims>(block, memory, x, gradients).run();
+    LargeSumsOverKeys<dims, Phi>(block, memory, x, gradients).run();
   }
 };
 
-template <int dims>
+template <int dims, typename Phi>
 struct LargeBackwardKernel {
   AttentionArguments<Bf16> x;
   GradientArguments<Bf16> gradients;
@@ -38,7 +38,7 @@ struct LargeBackwardKernel {
   LargeWorkspace work;
   template <typename Memory>
   HEADWAY_DEVICE void operator()(Block& block, Memory& memory) const {
-    LargeBackward<dims>(block, memory, x, gradients).run(chunk, work);
+    LargeBackward<dims, Phi>(block, memory, x, gradients).run(chunk, work);
   }
 };
 
@@ -53,11 +53,13 @@ struct LargeQueriesKernel {
   }
 };
 
-/// work.template operator()<dims>() with the layer's dims of values.
+/// work.template operator()<dims, Phi>() with the layer's dims of values and its phi.
 template <typename Work>
-void with_large_dims(std::int64_t value_dim, const Work& work) {
-  if (value_dim == 64) return work.template operator()<64>();
-  work.template operator()<32>();
+void with_large_kind(std::int64_t value_dim, Nonlinearity nonlinearity, const Work& work) {
+  with_phi(nonlinearity, [&]<typename Phi>() {
+    if (value_dim == 64) return work.template operator()<64, Phi>();
+    work.template operator()<32, Phi>();
+  });
 }
 
 /// Error{kInternal} where rows of queries, keys or values do not begin at multiples of 16 bytes.
@@ -76,8 +78,9 @@ void launch_large_forward(Device& device, const GpuAttentionPlan& plan,
   check_large_rows(x);
   x.plan = plan.forward;
   const int blocks = x.batch * ceiling(x.queries, LargeTile::kSide);
-  with_large_dims(x.value_dim, [&]<int dims>() {
-    device.launch({blocks, 1, x.plan.threads, x.plan.shared_bytes}, LargeForwardKernel<dims>{x});
+  with_large_kind(x.value_dim, x.options.nonlinearity, [&]<int dims, typename Phi>() {
+    device.launch({blocks, 1, x.plan.threads, x.plan.shared_bytes},
+                  LargeForwardKernel<dims, Phi>{x});
   });
 }
 
@@ -105,9 +108,9 @@ void launch_large_backward(Device& device, const GpuAttentionPlan& plan, Attenti
     take(static_cast<std::int64_t>(x.batch) * x.heads * x.queries);
     x.plan = plan.sums;
     const int blocks = x.batch * ceiling(x.queries, LargeTile::kSide);
-    with_large_dims(x.value_dim, [&]<int dims>() {
+    with_large_kind(x.value_dim, x.options.nonlinearity, [&]<int dims, typename Phi>() {
       device.launch({blocks, 1, x.plan.threads, x.plan.shared_bytes},
-                    LargeSumsKernel<dims>{x, gradients});
+                    LargeSumsKernel<dims, Phi>{x, gradients});
     });
     gradients.known_over_keys = gradients.over_keys;
   }
@@ -121,10 +124,10 @@ void launch_large_backward(Device& device, const GpuAttentionPlan& plan, Attenti
   }
   for (int first = 0; first < x.queries; first += most) {
     const QueryChunk chunk = {first, first + most < x.queries ? first + most : x.queries};
-    with_large_dims(x.value_dim, [&]<int dims>() {
+    with_large_kind(x.value_dim, x.options.nonlinearity, [&]<int dims, typename Phi>() {
       device.launch({x.plan.groups * ceiling(x.keys, LargeTile::kSide), 1, x.plan.threads,
                      x.plan.shared_bytes},
-                    LargeBackwardKernel<dims>{x, gradients, chunk, work});
+                    LargeBackwardKernel<dims, Phi>{x, gradients, chunk, work});
     });
     constexpr int kSide = LargeTile::kSide * LargeQueryGradient::kTiles;
     device.launch({x.batch * ceiling(chunk.end - chunk.first, kSide), 1, x.plan.threads,

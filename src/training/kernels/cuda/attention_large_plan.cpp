@@ -30,16 +30,18 @@ Index chunk_of(const AttentionShape& n) {
 }
 
 // Shared bytes of a pass of the layer, by the text of its kernel.
-template <template <int> typename Pass, typename... Gradients>
+template <template <int, typename> typename Pass, typename... Gradients>
 int shared_bytes(const AttentionShape& n, const AttentionPlanSizes& sizes,
                  const Gradients&... gradients) {
   emulated_kernels::AttentionArguments<Bf16> x = {};
   x.query_dim = static_cast<int>(n.query_dim);
   emulated_kernels::Block block(sizes.threads, 0, 0);
   CountedMemory memory;
-  emulated_kernels::with_large_dims(n.value_dim, [&]<int dims>() {
-    static_cast<void>(Pass<dims>(block, memory, x, gradients...));
-  });
+  const auto count = [&]<int dims>() {  // phi takes no memory
+    static_cast<void>(
+        Pass<dims, emulated_kernels::Phi<Nonlinearity::kRelu>>(block, memory, x, gradients...));
+  };
+  n.value_dim == 64 ? count.template operator()<64>() : count.template operator()<32>();
   return static_cast<int>(memory.bytes());
 }
 

@@ -6,9 +6,9 @@ namespace headway::training::HEADWAY_GPU {
 
 /// over_keys = sum_k b d_b of each query and head, which the gradient of softmax subtracts (block
 /// x: example and tile of queries).
-template <int dims>
-class LargeSumsOverKeys : private LargeGradient<dims> {
-  using Base = LargeGradient<dims>;
+template <int dims, typename Phi>
+class LargeSumsOverKeys : private LargeGradient<dims, Phi> {
+  using Base = LargeGradient<dims, Phi>;
   using Base::block_;
   using Base::first_key_;
   using Base::kFactor;
@@ -27,9 +27,7 @@ class LargeSumsOverKeys : private LargeGradient<dims> {
         sum_(memory.template take<float>("sums over keys", kSide * kHeads)) {}
 
   HEADWAY_DEVICE void run() {
-    const int tiles = ceiling(x_.queries, kSide);
-    this->example_ = block_.x() / tiles;
-    Base::choose_queries(block_.x() % tiles * kSide);
+    Base::choose_block();
     const int end = Base::end_of_keys();
     WarpLanes<typename Base::Values, kWarps> none;
     fill(block_, sum_, kSide * kHeads, 0.0F);

@@ -43,6 +43,15 @@ class LargePairs : protected LargeTile {
   // 1 / sqrt(d): scores are products of queries and keys times this.
   HEADWAY_DEVICE float scale() const { return 1.0F / sqrtf(static_cast<float>(x_.query_dim)); }
 
+  // A block has a tile of queries of an example. The last tiles of all examples of a run come
+  // first: where pairs are causal these have most to do, and what comes last fills the gaps.
+  HEADWAY_DEVICE void choose_block() {
+    const int tiles = ceiling(x_.queries, kSide);
+    const int examples = block_.blocks_of_run() / tiles;
+    const int place = block_.x_of_run();
+    example_ = block_.x() / block_.blocks_of_run() * examples + place % examples;
+    choose_queries((tiles - 1 - place / examples) * kSide);
+  }
   HEADWAY_DEVICE void choose_queries(int first) {
     first_query_ = first;
     queries_ = x_.queries - first < kSide ? x_.queries - first : kSide;
@@ -62,27 +71,42 @@ class LargePairs : protected LargeTile {
     TokenSteps steps;
     int first, count;
   };
-  // 16 tokens as copies under way, each of `parts` parts of `part` numbers.
-  HEADWAY_DEVICE void copy_tokens(int thread, const Tokens& tokens, int parts, int part,
-                                  Shared<Bf16> to) const {
-    const int eights = parts * part / 8;
-    for (int i = thread; i < kSide * eights; i += block_.size()) {
-      const int row = i / eights;
-      const int column = i % eights * 8;
-      const int token = tokens.first + row < tokens.count ? tokens.first + row : tokens.count - 1;
-      copy8(to, row * parts * (part + kPadding) + column / part * (part + kPadding) + column % part,
-            tokens.from, example_ * tokens.steps.example + token * tokens.steps.token + column);
+  HEADWAY_DEVICE std::int64_t row_of(const Tokens& tokens, int row) const {
+    const int token = tokens.first + row < tokens.count ? tokens.first + row : tokens.count - 1;
+    return example_ * tokens.steps.example + token * tokens.steps.token;
+  }
+  // 16 tokens of queries or keys as copies under way. A token has 16 threads, which take 128
+  // numbers at a time.
+  HEADWAY_DEVICE void copy_tokens(int thread, const Tokens& tokens, Shared<Bf16> to) const {
+    const int row = thread / kSide;
+    const int column = thread % kSide * 8;
+    const Global<const Bf16> from = tokens.from + (row_of(tokens, row) + column);
+    const Shared<Bf16> place = to + (row * query_row_ + column);
+    HEADWAY_UNROLL
+    for (int step = 0; step < kMostSteps; ++step) {
+      if (16 * step < x_.query_dim) copy8(place, 128 * step, from, 128 * step);
+    }
+  }
+  // The same of values, or of what has their shape.
+  HEADWAY_DEVICE void copy_heads(int thread, const Tokens& tokens, Shared<Bf16> to) const {
+    constexpr int kHeadsAtOnce = 128 / dims;
+    const int row = thread / kSide;
+    const int column = thread % kSide * 8;
+    const Global<const Bf16> from = tokens.from + (row_of(tokens, row) + column);
+    const Shared<Bf16> place = to + (row * kValueRow + column / dims * kValueHead + column % dims);
+    HEADWAY_UNROLL
+    for (int step = 0; step < kHeads / kHeadsAtOnce; ++step) {
+      copy8(place, step * kHeadsAtOnce * kValueHead, from, 128 * step);
     }
   }
   HEADWAY_DEVICE void copy_keys(int thread, int first, Shared<Bf16> to) const {
-    copy_tokens(thread, {x_.key, x_.key_steps, first, x_.keys}, 1, kHeads * x_.query_dim, to);
+    copy_tokens(thread, {x_.key, x_.key_steps, first, x_.keys}, to);
   }
   HEADWAY_DEVICE void copy_queries(int thread, int first, Shared<Bf16> to) const {
-    copy_tokens(thread, {x_.query, x_.query_steps, first, x_.queries}, 1, kHeads * x_.query_dim,
-                to);
+    copy_tokens(thread, {x_.query, x_.query_steps, first, x_.queries}, to);
   }
   HEADWAY_DEVICE void copy_values(int thread, int first, Shared<Bf16> to) const {
-    copy_tokens(thread, {x_.value, x_.value_steps, first, x_.keys}, kHeads, dims, to);
+    copy_heads(thread, {x_.value, x_.value_steps, first, x_.keys}, to);
   }
 
   // --- pairs of the tile ----------------------------------------------------------------------
@@ -94,9 +118,35 @@ class LargePairs : protected LargeTile {
     if (x_.key_mask == nullptr) return true;
     return get_bits(x_.key_mask, static_cast<std::int64_t>(example_) * x_.keys + k) != 0;
   }
+  // s of a pair (eq. 1): its products of queries and keys, and the bias.
+  HEADWAY_DEVICE void load_scores(Shared<float> scores, int at, int query, int key,
+                                  float (&s)[kHeads]) const {
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) s[h] = get(scores, at + h);
+    if (x_.bias == nullptr) return;
+    const std::int64_t step = static_cast<std::int64_t>(x_.queries) * x_.keys;
+    const std::int64_t first = bias_at(0, query, key);
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) s[h] += get(x_.bias, first + h * step);
+  }
   HEADWAY_DEVICE float bias(int head, int query, int key) const {
-    if (x_.bias == nullptr) return 0.0F;
-    return get(x_.bias, bias_at(head, query, key));
+    return x_.bias == nullptr ? 0.0F : get(x_.bias, bias_at(head, query, key));
+  }
+  static HEADWAY_DEVICE float sum_of_squares(const float (&s)[kHeads]) {
+    float sum = 0.0F;
+    HEADWAY_UNROLL
+    for (int h = 0; h < kHeads; ++h) sum += s[h] * s[h];
+    return sum;
+  }
+  // The weights of a pair, factor times a, as operands.
+  static HEADWAY_DEVICE void put_weights(Shared<Bf16> to, int at, float factor,
+                                         const float (&a)[kHeads]) {
+    Words4 words;
+    HEADWAY_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      words.word[i] = bf16_pair(factor * a[2 * i], factor * a[2 * i + 1]);
+    }
+    put8(to, at, words);
   }
   // In [H, Sq, Sk].
   HEADWAY_DEVICE std::int64_t bias_at(int head, int query, int key) const {

@@ -220,7 +220,7 @@ LargeWork large_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& 
   const double dv = as_double(layer.shape.value_dim);
   const double heads = as_double(layer.shape.heads);
   const bool softmax = normalises_over_keys(layer.options.normalisation);
-  LargeWork w = {{14.0 * d / 16.0 + 40.0, 150.0, 7.0 * dv, 1.7 * dv},
+  LargeWork w = {{16.0 * d / 16.0 + 40.0, 110.0, 1.6 * dv, 0.6 * dv},
                  256.0,
                  heads * ((softmax ? 2.0 : 1.0) * d + 2.0 * dv),
                  4.0 * dv + heads * 16.0 + 2.0 * (d + dv),
@@ -237,9 +237,9 @@ LargeWork large_forward(const GpuAttentionLayer& layer, const GpuAttentionPlan& 
 LargeWork large_gradient(const GpuAttentionLayer& layer, const AttentionPlanSizes& sizes) {
   const double d = as_double(layer.shape.query_dim);
   const double dv = as_double(layer.shape.value_dim);
-  const double copies = 20.0 * (d + dv) / 16.0;
+  const double copies = 8.0 * (d + dv) / 16.0;
   return {
-      {copies, 22.0 * d / 16.0 + 40.0, 200.0, 1.9 * dv + 16.0, 12.6 * dv + 40.0, 0.5 * dv + 48.0},
+      {copies, 20.0 * d / 16.0 + 40.0, 150.0, 1.5 * dv + 16.0, 6.0 * dv + 32.0, 0.5 * dv + 46.0},
       256.0,
       as_double(layer.shape.heads) * (d + 4.0 * dv),
       2.0 * d + 13.0 * dv + 260.0,
@@ -253,7 +253,7 @@ LargeWork large_backward(const GpuAttentionLayer& layer, const GpuAttentionPlan&
   LargeWork w = large_gradient(layer, plan.backward);
   const double d = as_double(layer.shape.query_dim);
   const double heads = as_double(layer.shape.heads);
-  w.instructions.push_back(160.0);
+  w.instructions.push_back(200.0);
   w.instructions.push_back(8.0 * d / 16.0 + 40.0);
   w.multiply_adds += heads * (d + as_double(layer.shape.value_dim));
   w.shared_bytes += d + 14.5 * heads;

@@ -56,6 +56,17 @@ HEADWAY_NUMBER std::uint32_t bf16_pair(float low, float high) {
 #endif
 }
 
+/// The same of max(x, 0) of both. A NaN stays one.
+HEADWAY_NUMBER std::uint32_t positive_pair(float low, float high) {
+#ifdef __CUDA_ARCH__
+  std::uint32_t pair;
+  asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+#else
+  return bf16_pair(low < 0.0F ? 0.0F : low, high < 0.0F ? 0.0F : high);
+#endif
+}
+
 /// The 11 bits of mantissa that TF32 keeps (counting the hidden one), ties away from zero.
 HEADWAY_NUMBER float to_tf32(float x) {
   if (x != x) return x;

@@ -121,6 +121,8 @@ class Block {
     return static_cast<int>(blockIdx.z * gridDim.x + blockIdx.x);
   }
   __device__ __forceinline__ int x_of_run() const { return static_cast<int>(blockIdx.x); }
+  /// Along x.
+  __device__ __forceinline__ int blocks_of_run() const { return static_cast<int>(gridDim.x); }
   __device__ __forceinline__ int y() const { return static_cast<int>(blockIdx.y); }
 
   template <typename Work>
@@ -193,6 +195,11 @@ __device__ __forceinline__ Floats4 get4(const Bf16* array, std::int64_t i) {
   const uint2 x = *reinterpret_cast<const uint2*>(array + i);
   return {__uint_as_float(x.x << 16U), __uint_as_float(x.x & 0xFFFF0000U),
           __uint_as_float(x.y << 16U), __uint_as_float(x.y & 0xFFFF0000U)};
+}
+/// Eight numbers in one access, the first in the lowest half; i is a multiple of 8.
+__device__ __forceinline__ void put8(Bf16* array, std::int64_t i, const Words4& eight) {
+  *reinterpret_cast<uint4*>(array + i) =
+      make_uint4(eight.word[0], eight.word[1], eight.word[2], eight.word[3]);
 }
 /// Whether elements from multiples of 4 on may be read by get4.
 template <typename T>

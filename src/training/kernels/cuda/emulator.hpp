@@ -263,13 +263,18 @@ inline int count_bits(std::uint32_t bits) { return std::popcount(bits); }
 
 class Block {
  public:
-  /// `x_of_run`: where x counts the blocks of several runs, its place among those of its own.
-  Block(int size, int x, int y, int x_of_run) : size_(size), x_(x), y_(y), x_of_run_(x_of_run) {}
-  Block(int size, int x, int y) : Block(size, x, y, x) {}
+  /// `x_of_run`: where x counts the blocks of several runs, its place among those of its own, so
+  /// many along x.
+  struct OfRun {
+    int x_of_run, blocks;
+  };
+  Block(int size, int x, int y, const OfRun& of_run) : size_(size), x_(x), y_(y), of_run_(of_run) {}
+  Block(int size, int x, int y) : Block(size, x, y, {x, x + 1}) {}
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int x() const { return x_; }
   [[nodiscard]] int y() const { return y_; }
-  [[nodiscard]] int x_of_run() const { return x_of_run_; }
+  [[nodiscard]] int x_of_run() const { return of_run_.x_of_run; }
+  [[nodiscard]] int blocks_of_run() const { return of_run_.blocks; }
 
   template <typename Work>
   void threads(const Work& work) const {
@@ -295,7 +300,8 @@ class Block {
   }
 
  private:
-  int size_, x_, y_, x_of_run_;
+  int size_, x_, y_;
+  OfRun of_run_;
 };
 
 /// The shared memory of one block: each piece an array of its own. Error{kInternal} when more is
@@ -383,7 +389,7 @@ void launch(const Grid& grid, const Kernel& kernel) {
       for (int x = 0; x < grid.x; ++x) {
         course().block = (run * grid.y + y) * grid.x + x;
         copies_of_threads().clear();
-        Block block(grid.threads, run * grid.x + x, y, x);
+        Block block(grid.threads, run * grid.x + x, y, {x, grid.x});
         SharedMemory shared(grid.shared_bytes);
         kernel(block, shared);
       }

@@ -32,6 +32,15 @@ inline void put4(Checked<float> p, std::int64_t i, const Floats4& four) {
   if ((p.offset + i) % 4 != 0) p.array->fail(p.offset + i, "writes four numbers off their grid");
   for (int j = 0; j < 4; ++j) put(p, i + j, four.value[j]);
 }
+/// Eight numbers in one access, the first in the lowest half. Error{kInternal} unless i is a
+/// multiple of 8.
+inline void put8(Checked<Bf16> p, std::int64_t i, const Words4& eight) {
+  if ((p.offset + i) % 8 != 0) p.array->fail(p.offset + i, "writes eight numbers off their grid");
+  for (int j = 0; j < 8; ++j) {
+    const std::uint32_t word = eight.word[static_cast<std::size_t>(j / 2)];
+    put_bits(p, i + j, Bf16{static_cast<std::uint16_t>(word >> (16U * (j % 2)))});
+  }
+}
 
 /// c += a b of matrices a [16, inner] and b [inner, 8], laid over the lanes as PTX says: lane
 /// 4 g + t holds c(g, 2 t), c(g, 2 t + 1) and the same of row g + 8.
