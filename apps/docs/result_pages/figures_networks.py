@@ -92,7 +92,7 @@ def ablation():
     axes.set_yticks(range(len(order)), order)
     axes.set(xlabel="held-out $R^2$ x 100")
     style.light_grid(axes, "x")
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left")
     return figure
 
 
