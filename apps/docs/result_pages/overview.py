@@ -72,7 +72,7 @@ def _sraven():
     return [
         ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
          f"softmax {softmax}, HYLA {hyla}, one and two seeds", "HYLA ahead, in few seeds",
-         _link("sraven", "sraven-full-length", "sraven-reference")],
+         _link("sraven", "sraven-full-length", "sraven-reference", "sraven-bf16")],
         ["SRAVEN made small: the same", "-", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
          _link("sraven-small", "sraven-small")]]
 

@@ -54,12 +54,16 @@ def by_variant(runs):
     return grouped(runs.values(), "label")
 
 
-def reference_table(length="reference", column="published, five times as long"):
+def reference_row(run, name):
+    return [name, run["seed"], pair(published(PAPER)[run["label"]]), shown(accuracy(run)), shown(accuracy(run, "test")),
+            shown(final(run, "held_out", "accuracy_per_feature", 100)), shown(run["train_loss"], 3)]
+
+
+def reference_table(length="reference", column="published, five times as long", rounded=()):
     runs = reference(length)
     rows = [["attention", "seed", column, "`held_out`", "`test`", "a feature of `held_out`", "train loss"]]
-    for (label, seed), run in runs.items():
-        rows.append([label, seed, pair(published(PAPER)[label]), shown(accuracy(run)), shown(accuracy(run, "test")),
-                     shown(final(run, "held_out", "accuracy_per_feature", 100)), shown(run["train_loss"], 3)])
+    rows += [reference_row(run, label) for (label, _), run in runs.items()]
+    rows += [reference_row(run, f"{run['label']}, trained in bf16") for run in rounded]
     for seed in (1, 2):
         ceiling = runs["hyla", seed]["ceiling"]
         rows.append(["best possible", seed, "-", *(shown(100 * ceiling[split]["accuracy"]) for split in ("held_out", "test")),
@@ -68,7 +72,7 @@ def reference_table(length="reference", column="published, five times as long"):
 
 
 def full_table():
-    return reference_table("full-length", "published, three seeds")
+    return reference_table("full-length", "published, three seeds", runs_of("sraven-bf16"))
 
 
 def reference_means(length="reference"):

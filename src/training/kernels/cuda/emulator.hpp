@@ -263,8 +263,7 @@ inline int count_bits(std::uint32_t bits) { return std::popcount(bits); }
 
 class Block {
  public:
-  /// `x_of_run`: where x counts the blocks of several runs, its place among those of its own, so
-  /// many along x.
+  /// Where x counts the blocks of several runs: its place among those of its own, and their number.
   struct OfRun {
     int x_of_run, blocks;
   };
