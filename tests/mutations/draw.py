@@ -42,7 +42,8 @@ ON_A_GPU = re.compile(r"((attention|step)\.cu|attention_binding|attention_launch
                       r"|gpu_attention|cuda_stream|device_attention|device_update|host_memory|bfloat16_products|built_gpu_kernels)(\.\w+)?$")
 RULES = ["universal.rules", "cpp.rules", "c_like.rules"]  # as `mutate FILE cpp` takes them
 NATIVE = "apps/python/native"
-TARGETS = ["unit_tests", "property_tests", "golden_tests", "statistical_tests", "headway_cli", "headway_python"]
+PROGRAM = ["headway_cli", "headway_python", "clock_jumps", "emulated_torch"]  # and what its tests load
+TARGETS = ["unit_tests", "property_tests", "golden_tests", "statistical_tests", *PROGRAM]
 LEAST_SECONDS = 60.0    # a test that became much slower counts as failed, but not before this time
 MOST_BYTES = 12 << 30   # limit of memory, for mutations that take ever more
 MOST_FILE_BYTES = 4 << 30
@@ -180,7 +181,7 @@ class Tests:
         """The tests of the other modules, of the program and of the package."""
         unit = f"unit_{source.split('/')[1]}_tests"
         yield ["unit_tests"], self.named(lambda n: re.match(r"unit_\w+_tests$", self.program(n)) and self.program(n) != unit)
-        yield ["headway_cli", "headway_python"], self.named(lambda n: re.match(r"(cli|readme|python)\.", n)
+        yield PROGRAM, self.named(lambda n: re.match(r"(cli|readme|python)\.", n)
                                                             and not re.search("soak|kill|site|notebook|changed_bytes", n))
 
     def includes(self, name, module):

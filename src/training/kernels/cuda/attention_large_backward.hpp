@@ -253,7 +253,8 @@ class LargeBackward : private LargeGradient<dims, Phi> {
         HEADWAY_UNROLL
         for (int i = 0; i < 4 * kMostSteps; ++i) {  // two of eight dims
           if (i / 4 * 16 >= x_.query_dim) continue;
-          work(sums[lane].sum[i / 2].value[2 * half + i % 2], first + i / 2 * 8 + i % 2);
+          const int dim = i / 2 * 8 + i % 2;
+          work(sums[lane].sum[i / 2].value[2 * half + i % 2], first + dim);
         }
       }
     });
@@ -267,12 +268,12 @@ class LargeBackward : private LargeGradient<dims, Phi> {
       for (int of_warp = 0; of_warp < 2; ++of_warp) {
         const int key = first_key_ + 2 * warp.index() + of_warp;
         if (key >= x_.keys) continue;
-        const std::int64_t first =
-            example_ * steps.example + key * steps.token + 2 * (lane % 4) * dims + lane / 4;
+        const int place = 2 * (lane % 4) * dims + lane / 4;
+        const std::int64_t first = example_ * steps.example + key * steps.token + place;
         HEADWAY_UNROLL
         for (int i = 0; i < dims / 4; ++i) {  // of 16 dims two of one head and two of the next
-          work(sums[lane].sum[of_warp][i / 4].value[i % 4],
-               first + i % 2 * dims + i / 4 * 16 + i / 2 % 2 * 8);
+          const int more = i % 2 * dims + i / 4 * 16 + i / 2 % 2 * 8;
+          work(sums[lane].sum[of_warp][i / 4].value[i % 4], first + more);
         }
       }
     });

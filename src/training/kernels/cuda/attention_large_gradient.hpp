@@ -78,9 +78,10 @@ class LargeGradient : protected LargePairs<dims> {
                                                  warp.index() * x_.query_dim + 2 * (lane % 4));
         HEADWAY_UNROLL
         for (int step = 0; step < kMostSteps; ++step) {
-          if (16 * step >= x_.query_dim) continue;
-          keys[lane].word[step].word[2 * half] = get_pair(row, 16 * step);
-          keys[lane].word[step].word[2 * half + 1] = get_pair(row, 16 * step + 8);
+          const int dim = 16 * step;
+          if (dim >= x_.query_dim) continue;
+          keys[lane].word[step].word[2 * half] = get_pair(row, dim);
+          keys[lane].word[step].word[2 * half + 1] = get_pair(row, dim + 8);
         }
       }
     });

@@ -94,7 +94,8 @@ class LargeQueryGradient : private LargePairs<32> {
     wait_for_copies<0>();
   }
   HEADWAY_DEVICE Shared<Bf16> half_of_keys(int tile) const {
-    return key_ + tile % 2 * kSide * query_row_;
+    const int place = tile % 2 * kSide * query_row_;
+    return key_ + place;
   }
 
   HEADWAY_DEVICE void add_tile(const Warp& warp, Shared<Bf16> keys, const Lanes<Scores>& d_s,
@@ -140,8 +141,8 @@ class LargeQueryGradient : private LargePairs<32> {
         const int query = first_query_ + i / (8 * kMostSteps) * kSide + lane / 4 + 8 * (j / 2 % 2);
         const int dim = 8 * (j / 4) + 2 * (lane % 4) + j % 2;
         if (j / 8 * 16 >= x_.query_dim || query >= end_query_) continue;
-        const std::int64_t to =
-            example_ * steps.example + query * steps.token + warp.index() * x_.query_dim + dim;
+        const int place = warp.index() * x_.query_dim + dim;
+        const std::int64_t to = example_ * steps.example + query * steps.token + place;
         const float sum = scale * sums[lane].sum[i / (8 * kMostSteps)][j / 4].value[j % 4];
         if (dense) {
           put(gradients_.query_sums, to, sum);

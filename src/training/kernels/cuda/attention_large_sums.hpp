@@ -36,7 +36,8 @@ class LargeSumsOverKeys : private LargeGradient<dims, Phi> {
       Base::copy_d_output(thread, this->first_query_);
       wait_for_copies<0>();
     });
-    for (first_key_ = 0; first_key_ < end; first_key_ += kSide) {
+    for (int key = 0; key < end; key += kSide) {
+      first_key_ = key;
       block_.threads_afresh([&](int thread) { Base::copy_values(thread, first_key_); });
       Base::multiply_scores();
       block_.threads_afresh([&](int thread) {

@@ -81,10 +81,10 @@ class LargePairs : protected LargeTile {
     const int row = thread / kSide;
     const int column = thread % kSide * 8;
     const Global<const Bf16> from = tokens.from + (row_of(tokens, row) + column);
-    const Shared<Bf16> place = to + (row * query_row_ + column);
+    const int place = row * query_row_ + column;
     HEADWAY_UNROLL
-    for (int step = 0; step < kMostSteps; ++step) {
-      if (16 * step < x_.query_dim) copy8(place, 128 * step, from, 128 * step);
+    for (int numbers = 0; numbers < 128 * kMostSteps; numbers += 128) {
+      if (numbers < kHeads * x_.query_dim) copy8(to, place + numbers, from, numbers);
     }
   }
   // The same of values, or of what has their shape.
@@ -93,10 +93,11 @@ class LargePairs : protected LargeTile {
     const int row = thread / kSide;
     const int column = thread % kSide * 8;
     const Global<const Bf16> from = tokens.from + (row_of(tokens, row) + column);
-    const Shared<Bf16> place = to + (row * kValueRow + column / dims * kValueHead + column % dims);
+    const int place = row * kValueRow + column / dims * kValueHead + column % dims;
     HEADWAY_UNROLL
-    for (int step = 0; step < kHeads / kHeadsAtOnce; ++step) {
-      copy8(place, step * kHeadsAtOnce * kValueHead, from, 128 * step);
+    for (int head = 0; head < kHeads; head += kHeadsAtOnce) {
+      const int numbers = head * dims;
+      copy8(to, place + head * kValueHead, from, numbers);
     }
   }
   HEADWAY_DEVICE void copy_keys(int thread, int first, Shared<Bf16> to) const {
@@ -143,8 +144,8 @@ class LargePairs : protected LargeTile {
                                          const float (&a)[kHeads]) {
     Words4 words;
     HEADWAY_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      words.word[i] = bf16_pair(factor * a[2 * i], factor * a[2 * i + 1]);
+    for (int h = 0; h < kHeads; h += 2) {
+      words.word[h / 2] = bf16_pair(factor * a[h], factor * a[h + 1]);
     }
     put8(to, at, words);
   }

@@ -5,17 +5,24 @@
 // What a warp does with several numbers at once, on the CPU: wide reads and tensor cores.
 namespace headway::training::emulated_kernels {
 
+/// A few numbers, whose places are ints as on a GPU.
+template <typename T, int count>
+struct Few {
+  T all[count];  // NOLINT(*-avoid-c-arrays): an aggregate
+  T& operator[](int i) { return all[i]; }
+  const T& operator[](int i) const { return all[i]; }
+};
 struct Words4 {
-  std::array<std::uint32_t, 4> word;
+  Few<std::uint32_t, 4> word;
 };
 struct Words2 {
-  std::array<std::uint32_t, 2> word;
+  Few<std::uint32_t, 2> word;
 };
 struct Words1 {
-  std::array<std::uint32_t, 1> word;
+  Few<std::uint32_t, 1> word;
 };
 struct Floats4 {
-  std::array<float, 4> value;
+  Few<float, 4> value;
 };
 
 /// Elements i to i + 3 in one access. Error{kInternal} unless i is a multiple of 4.
@@ -37,7 +44,7 @@ inline void put4(Checked<float> p, std::int64_t i, const Floats4& four) {
 inline void put8(Checked<Bf16> p, std::int64_t i, const Words4& eight) {
   if ((p.offset + i) % 8 != 0) p.array->fail(p.offset + i, "writes eight numbers off their grid");
   for (int j = 0; j < 8; ++j) {
-    const std::uint32_t word = eight.word[static_cast<std::size_t>(j / 2)];
+    const std::uint32_t word = eight.word[j / 2];
     put_bits(p, i + j, Bf16{static_cast<std::uint16_t>(word >> (16U * (j % 2)))});
   }
 }
@@ -52,7 +59,7 @@ void multiply(Lanes<Floats4>& c, const A& a, const B& b) {
       const int column = 2 * (lane % 4) + i % 2;
       float sum = 0.0F;
       for (int k = 0; k < kInner; ++k) sum += a(row, k) * b(k, column);
-      c[lane].value[static_cast<std::size_t>(i)] += sum;
+      c[lane].value[i] += sum;
     }
   }
 }
@@ -66,11 +73,9 @@ inline void multiply_tf32(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a
       c,
       [&](int row, int k) {
         const int word = row / 8 + 2 * (k / 4);
-        return number(a[row % 8 * 4 + k % 4].word[static_cast<std::size_t>(word)]);
+        return number(a[row % 8 * 4 + k % 4].word[word]);
       },
-      [&](int k, int column) {
-        return number(b[column * 4 + k % 4].word[static_cast<std::size_t>(k / 4)]);
-      });
+      [&](int k, int column) { return number(b[column * 4 + k % 4].word[k / 4]); });
 }
 
 /// mma.m16n8k16 of bf16: word i of a holds a(g + 8 (i % 2), 2 t + 8 (i / 2)) in its low half and
@@ -84,11 +89,9 @@ inline void multiply_bf16(const Warp&, Lanes<Floats4>& c, const Lanes<Words4>& a
       c,
       [&](int row, int k) {
         const int word = row / 8 + 2 * (k / 8);
-        return half(a[row % 8 * 4 + k % 8 / 2].word[static_cast<std::size_t>(word)], k);
+        return half(a[row % 8 * 4 + k % 8 / 2].word[word], k);
       },
-      [&](int k, int column) {
-        return half(b[column * 4 + k % 8 / 2].word[static_cast<std::size_t>(k / 8)], k);
-      });
+      [&](int k, int column) { return half(b[column * 4 + k % 8 / 2].word[k / 8], k); });
 }
 
 /// mma.m16n8k8 of bf16: word i of a holds a(g + 8 i, 2 t) in its low half and the next column in
@@ -99,10 +102,7 @@ inline void multiply_bf16_short(const Warp&, Lanes<Floats4>& c, const Lanes<Word
     return to_float(Bf16{static_cast<std::uint16_t>(k % 2 == 0 ? word : word >> 16U)});
   };
   multiply<8>(
-      c,
-      [&](int row, int k) {
-        return half(a[row % 8 * 4 + k / 2].word[static_cast<std::size_t>(row / 8)], k);
-      },
+      c, [&](int row, int k) { return half(a[row % 8 * 4 + k / 2].word[row / 8], k); },
       [&](int k, int column) { return half(b[column * 4 + k / 2].word[0], k); });
 }
 
@@ -121,8 +121,8 @@ void load_matrices(const Warp& warp, Checked<T> array, const Place& place, Lanes
     for (int j = 0; j < 4; ++j) {
       const std::int64_t at = place(8 * j + lane / 4);
       const int first = 2 * (lane % 4);
-      out[lane].word[static_cast<std::size_t>(j)] =
-          number_of_row(array, at, first) | number_of_row(array, at, first + 1) << 16U;
+      out[lane].word[j] = number_of_row(array, at, first) | number_of_row(array, at, first + 1)
+                                                                << 16U;
     }
   });
 }
@@ -134,9 +134,8 @@ void load_turned(const Warp& warp, Checked<T> array, const Place& place, Lanes<W
   warp.lanes([&](int lane) {
     for (int j = 0; j < 4; ++j) {
       const int row = 8 * j + 2 * (lane % 4);
-      out[lane].word[static_cast<std::size_t>(j)] = number_of_row(array, place(row), lane / 4) |
-                                                    number_of_row(array, place(row + 1), lane / 4)
-                                                        << 16U;
+      out[lane].word[j] = number_of_row(array, place(row), lane / 4) |
+                          number_of_row(array, place(row + 1), lane / 4) << 16U;
     }
   });
 }
@@ -148,7 +147,7 @@ inline void turn(const Warp& warp, Lanes<Words4>& matrices) {
   warp.lanes([&](int lane) {
     const int row = 2 * (lane % 4);
     const int column = lane / 4;
-    for (std::size_t j = 0; j < 4; ++j) {
+    for (int j = 0; j < 4; ++j) {
       const auto number = [&](int of_row) {
         return before[4 * of_row + column / 2].word[j] >> (16U * (column % 2)) & 0xFFFFU;
       };
