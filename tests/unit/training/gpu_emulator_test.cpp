@@ -335,7 +335,7 @@ TEST_CASE("Matrices are turned, and short products multiplied, as PTX lays them 
   multiply_bf16_short(warp, c, a, one);
   for (int lane = 0; lane < 32; ++lane) {
     const auto first = static_cast<float>(lane / 4 + 2 * (lane % 4));
-    CHECK(c[lane].value == emulated::Few<float, 4>{first, first + 1, first + 8, first + 9});
+    CHECK(c[lane].value == Few<float, 4>{first, first + 1, first + 8, first + 9});
   }
 }
 

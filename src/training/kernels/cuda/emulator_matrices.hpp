@@ -11,6 +11,7 @@ struct Few {
   T all[count];  // NOLINT(*-avoid-c-arrays): an aggregate
   T& operator[](int i) { return all[i]; }
   const T& operator[](int i) const { return all[i]; }
+  bool operator==(const Few&) const = default;
 };
 struct Words4 {
   Few<std::uint32_t, 4> word;
