@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <map>
 #include <new>
 #include <stdexcept>
@@ -127,6 +130,53 @@ TEST_CASE("After an interruption what was finished is there, and nothing begins 
     CHECK(office.taken.size() <= 4 + static_cast<std::size_t>(count));
     CHECK(office.computed < 16);
     CHECK(office.stops == 1);
+  }
+}
+
+TEST_CASE("A rank that was told to quit is sent nothing more, whatever happens to the others") {
+  constexpr std::chrono::seconds kPatience(30);
+  for (const bool fails : {false, true}) {
+    CAPTURE(fails);
+    std::promise<void> second_left, first_left, stopped;
+    std::atomic<bool> interrupted{false};
+    bool came = false;
+    bool waited = true;
+    std::string error = "none";
+    int taken = 0;
+    const auto compute = [&](std::size_t unit, const std::function<bool()>& /*stop*/) {
+      if (unit == 1) return UnitOutcome{result_of(unit), {}, true};
+      // The first rank has this one. It ends after the other rank was told to quit.
+      waited = second_left.get_future().wait_for(kPatience) == std::future_status::ready;
+      if (fails) throw Error(ErrorKind::kBadData, "unit 0 is broken");
+      interrupted = true;
+      stopped.get_future().wait_for(kPatience);
+      return UnitOutcome{"", {}, false};
+    };
+    const DealtWork work = {2,
+                            compute,
+                            [](std::size_t) { return false; },
+                            [&](std::size_t, const UnitOutcome& o) { taken += o.complete ? 1 : 0; },
+                            [&] { return interrupted.load(); },
+                            [&] { stopped.set_value(); }};
+    on_ranks(2, [&](Ranks& ranks) {
+      if (ranks.is_first()) {
+        try {
+          deal_units(ranks, work);
+        } catch (const Error& e) {
+          error = e.what();
+        }
+        first_left.set_value();
+      } else {
+        deal_units(ranks, work);
+        second_left.set_value();
+        first_left.get_future().wait_for(kPatience);
+        came = ranks.receive().has_value();
+      }
+    });
+    CHECK(waited);
+    CHECK_FALSE(came);
+    CHECK(taken == 1);
+    CHECK(error == (fails ? "unit 0 is broken" : "none"));
   }
 }
 

@@ -107,6 +107,16 @@ TEST_CASE("a search that is interrupted, or has too few iterations, says so and 
   CHECK(whole.action < before);
 }
 
+TEST_CASE("the search remembers the slopes that it met, without which it takes many more steps") {
+  const LearnedProblem problem = learned_problems()[3];  // "linear", of 36 unknowns
+  const LearnedData data = learned_data(problem);
+  for (const std::uint64_t stream : {1U, 2U, 3U}) {
+    const LearnedMinimum found = minimum(problem, data, start_of(data, stream));
+    CHECK(found.converged);
+    CHECK(found.iterations < 300);  // about 70; along gradients alone above 1600
+  }
+}
+
 TEST_CASE("minima that differ by an exchange of heads count as one") {
   const LearnedProblem problem = learned_problems()[1];  // heads [2]
   const LearnedData data = learned_data(problem);

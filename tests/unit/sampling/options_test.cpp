@@ -78,9 +78,13 @@ TEST_CASE("each bad option is named with its value") {
     change(options);
     const std::string message = bad_study([&] { options.validate(3); });
     INFO(message);
-    CHECK(message.find(field) != std::string::npos);
-    CHECK(message.find("must be") != std::string::npos);
+    CHECK(message.starts_with("sampler." + field));
+    CHECK(message.find(": must be ") != std::string::npos);
   }
+  SamplerOptions thin;
+  thin.thin = 0;
+  CHECK(bad_study([&] { thin.validate(3); }) ==
+        "sampler.thin = 0: must be an integer from 1 to 10000");
   CHECK(bad_study([] { SamplerOptions().validate(0); }) ==
         "target dimension = 0: must be 1 or more");
   SamplerOptions starts;

@@ -2,11 +2,13 @@
 //
 // The record is tests/data/option_tables.json. A key that is new, gone or changed on purpose makes
 // a new one: HEADWAY_OPTIONS_TO_WRITE=tests/data/option_tables.json unit_study_tests "[.write]"
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "catch.hpp"
 #include "headway/core/option_table.hpp"
@@ -99,7 +101,12 @@ TEST_CASE("every key of a study has a name of its own, a help text and a range i
       }
       CHECK(option.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") ==
             std::string::npos);
-      CHECK(option.help.find(' ') != std::string::npos);  // more than one word
+      // A phrase, of which no part is lost.
+      CHECK(option.help.size() >= std::string_view("attention layers L").size());
+      CHECK(std::count(option.help.begin(), option.help.end(), ' ') >= 2);
+      CHECK(std::count(option.help.begin(), option.help.end(), '(') ==
+            std::count(option.help.begin(), option.help.end(), ')'));
+      CHECK(std::string_view(".,;:)=").find(option.help.front()) == std::string_view::npos);
       ++keys;
     }
   });

@@ -1,6 +1,8 @@
 #include "headway/dataset.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 using headway::Index;
 using headway::Tensor;
 using headway::tasks::MemoryExamples;
+using headway::tasks::SourcedExamples;
 
 namespace {
 
@@ -20,6 +23,20 @@ Tensor counting(std::vector<Index> shape) {
   std::iota(t.values.begin(), t.values.end(), 0.0);
   return t;
 }
+
+/// An array that is read in blocks, from memory.
+class CountingSource final : public headway::tasks::ArraySource {
+ public:
+  explicit CountingSource(std::vector<Index> shape) : array_(counting(std::move(shape))) {}
+  [[nodiscard]] const std::vector<Index>& shape() const override { return array_.shape; }
+  void read(Index begin, Index count, double* out) const override {
+    const auto stride = static_cast<Index>(array_.values.size()) / array_.shape[0];
+    std::copy_n(array_.values.data() + begin * stride, count * stride, out);
+  }
+
+ private:
+  Tensor array_;
+};
 
 }  // namespace
 
@@ -60,13 +77,48 @@ TEST_CASE("Asking for a mask or attention that is not there is an error") {
   double attention = 0.0;
   CHECK_FALSE(plain.has_mask());
   CHECK_FALSE(plain.thread_safe());
-  CHECK_THROWS_AS(plain.read_mask(0, 1, &mask), headway::Error);
-  CHECK_THROWS_AS(plain.read_attention(1, 0, 1, &attention), headway::Error);
+  const std::string no_mask = "read_mask: these examples have no mask";
+  const std::string no_attention = "read_attention: these examples have no supplied attention";
+  CHECK_THROWS_WITH(plain.read_mask(0, 1, &mask), no_mask);
+  CHECK_THROWS_WITH(plain.read_attention(1, 0, 1, &attention), no_attention);
 
   const MemoryExamples memory(counting({2, 1, 1}));
   CHECK_FALSE(memory.has_mask());
-  CHECK_THROWS_AS(memory.read_mask(0, 1, &mask), headway::Error);
-  CHECK_THROWS_AS(memory.read_attention(1, 0, 1, &attention), headway::Error);
+  CHECK_THROWS_WITH(memory.read_mask(0, 1, &mask), no_mask);
+  CHECK_THROWS_WITH(memory.read_attention(1, 0, 1, &attention), no_attention);
+}
+
+TEST_CASE(
+    "Examples read on demand have zeros where a token is hidden, and refuse what is not there") {
+  const auto inputs = std::make_shared<CountingSource>(std::vector<Index>{3, 2, 2});
+  const auto one_head = std::make_shared<CountingSource>(std::vector<Index>{3, 1, 2, 2});
+  const auto two_heads = std::make_shared<CountingSource>(std::vector<Index>{3, 2, 2, 2});
+  const SourcedExamples masked(inputs, {1, 1, 1, 0, 0, 1}, {one_head, two_heads});
+  std::vector<double> read(8);
+  masked.read_inputs(1, 2, read.data());
+  CHECK(read == std::vector<double>{4, 5, 0, 0, 0, 0, 10, 11});
+  masked.read_attention(1, 1, 2, read.data());
+  CHECK(read == std::vector<double>{4, 5, 0, 0, 0, 0, 10, 11});
+  masked.read_attention(2, 2, 1, read.data());
+  CHECK(read == std::vector<double>{0, 0, 18, 19, 0, 0, 22, 23});
+  std::vector<std::uint8_t> mask(4);
+  masked.read_mask(1, 2, mask.data());
+  CHECK(mask == std::vector<std::uint8_t>{1, 0, 0, 1});
+  for (const int layer : {-1, 0, 3}) {
+    CHECK_THROWS_WITH(masked.read_attention(layer, 0, 1, read.data()),
+                      "read_attention: these examples have no supplied attention");
+  }
+  CHECK_THROWS_WITH(masked.read_inputs(2, 2, read.data()), "examples 2 + 2 of 3 asked for");
+  CHECK_THROWS_WITH(masked.read_inputs(-1, 1, read.data()), "examples -1 + 1 of 3 asked for");
+  CHECK_THROWS_WITH(masked.read_mask(1, -1, mask.data()), "examples 1 + -1 of 3 asked for");
+  CHECK_THROWS_WITH(masked.read_attention(2, 3, 1, read.data()), "examples 3 + 1 of 3 asked for");
+
+  const SourcedExamples plain(inputs, {}, {});
+  plain.read_inputs(2, 1, read.data());
+  CHECK(read[2] == 10.0);
+  CHECK_THROWS_WITH(plain.read_mask(0, 1, mask.data()), "read_mask: these examples have no mask");
+  CHECK_THROWS_WITH(plain.read_attention(1, 0, 1, read.data()),
+                    "read_attention: these examples have no supplied attention");
 }
 
 TEST_CASE("Arrays that do not fit each other are errors") {

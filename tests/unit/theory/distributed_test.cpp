@@ -4,9 +4,14 @@
 #include <array>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "catch.hpp"
+#include "headway/core/deal.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
 #include "headway/saddle_point.hpp"
@@ -164,7 +169,107 @@ MatrixXd random_u(Index order, std::uint64_t seed) {
   return test::random_spd(order, rng);
 }
 
+/// Stands for one of the other ranks: keeps what agree() sends, and tells it to give up.
+class Overheard final : public Ranks {
+ public:
+  [[nodiscard]] int rank() const override { return 1; }
+  [[nodiscard]] int size() const override { return 2; }
+  [[nodiscard]] int on_this_machine() const override { return 2; }
+  void send(int /*to*/, std::string_view bytes) override { sent = bytes; }
+  std::optional<RankMessage> receive() override { return RankMessage{0, "no"}; }
+  void send_numbers(int /*to*/, std::span<const double> /*numbers*/) override {}
+  void receive_numbers(int /*from*/, std::span<double> /*numbers*/) override {}
+  void abort(int /*exit_code*/) override {}
+  std::string sent;
+};
+
+std::string message_of_failure() {
+  Overheard ranks;
+  agree(ranks, [] { throw Error(ErrorKind::kUnavailable, "not enough memory"); });
+  return ranks.sent;
+}
+
+struct SpokeAfterFailure {};
+
+/// One of the other ranks, whose messages are all about whether a step went well. The rank
+/// `failing` fails in its step number `step`; after that step no rank may send anything.
+class FailingRanks final : public Ranks {
+ public:
+  FailingRanks(Ranks& of, int failing, int step) : of_(of), failing_(failing), left_(step) {}
+  [[nodiscard]] int rank() const override { return of_.rank(); }
+  [[nodiscard]] int size() const override { return of_.size(); }
+  [[nodiscard]] int on_this_machine() const override { return of_.on_this_machine(); }
+  void send(int to, std::string_view bytes) override {
+    if (--left_ < 0) throw SpokeAfterFailure();
+    const bool fails = left_ == 0 && of_.rank() == failing_;
+    of_.send(to, fails ? message_of_failure() : std::string(bytes));
+  }
+  std::optional<RankMessage> receive() override { return of_.receive(); }
+  void send_numbers(int to, std::span<const double> n) override { of_.send_numbers(to, n); }
+  void receive_numbers(int from, std::span<double> n) override { of_.receive_numbers(from, n); }
+  void abort(int exit_code) override { of_.abort(exit_code); }
+  std::unique_ptr<SharedCholesky> shared_cholesky(const SharedSquare& place) override {
+    return of_.shared_cholesky(place);
+  }
+
+ private:
+  Ranks& of_;
+  int failing_;
+  int left_;
+};
+
+/// What `work` throws on the first rank when one rank fails in its step number `step`.
+std::string error_of_step(int step, const test::TheoryCase& c, const Check& work) {
+  constexpr int kRanks = 3;
+  constexpr int kFailing = 2;
+  std::string error = "none";
+  std::array<bool, kRanks> spoke{};
+  testing::on_ranks(kRanks, [&](Ranks& threads) {
+    SolvingRanks ranks(threads);
+    const Index paths = c.architecture.paths();
+    if (!ranks.is_first()) {
+      FailingRanks failing(ranks, kFailing, step);
+      try {
+        theory::serve_distributed_kernels(failing, part_of(c, failing), paths, 1);
+      } catch (const SpokeAfterFailure&) {
+        spoke.at(static_cast<std::size_t>(ranks.rank())) = true;
+      }
+      return;
+    }
+    try {
+      work(theory::lead_distributed_kernels(ranks, part_of(c, ranks), paths, 1));
+    } catch (const Error& e) {
+      CHECK(e.kind() == ErrorKind::kUnavailable);
+      error = e.what();
+    }
+  });
+  CHECK(spoke == std::array<bool, kRanks>{});
+  return error;
+}
+
 }  // namespace
+
+TEST_CASE("a rank that fails in any step ends the work of all, with one error on the first") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 20, 5, 1);
+  const MatrixXd u = random_u(4, 8);
+  Rng rng(9, StreamPurpose::kTests);
+  const MatrixXd e = test::random_symmetric(4, rng);
+  const MatrixXd tests = test::random_matrix(3, c.features.cols(), rng);
+  const auto work = [&](const auto& kernels) {
+    const auto state = kernels->evaluate(u, kT);
+    state->predict(tests);
+    state->curvature(MatrixXd::Identity(4, 4), theory::Precision::kDouble)->apply_twice(e);
+  };
+  int step = 1;
+  for (; step < 100; ++step) {
+    CAPTURE(step);
+    const std::string error = error_of_step(step, c, work);
+    if (error == "none") break;
+    CHECK(error == "rank 2: not enough memory");
+  }
+  CHECK(step > 8);  // steps that can fail
+  CHECK(step < 100);
+}
 
 TEST_CASE("kernels over ranks have the numbers of those of one process") {
   for (const test::TheoryCase& c :

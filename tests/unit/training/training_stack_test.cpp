@@ -13,6 +13,7 @@
 #include "emulated_step.hpp"
 #include "engine_answers.hpp"
 #include "headway/core/jobs.hpp"
+#include "training/trainer/trainer_implementation.hpp"
 #include "training/trainer/training_stack.hpp"
 #include "training_tasks.hpp"
 
@@ -157,6 +158,37 @@ TEST_CASE("Trainers of a stack: each has its own bits, records and end", "[torch
   check_same(four[1], alone_one);
   check_same(four[3], alone_two);
   check_same(four[2], train({stops})[0]);
+}
+
+TEST_CASE("A stack serves the runs that fit the one that came first, and no others", "[torch]") {
+  const TransformerOptions model = model_of({});
+  const TrainOptions options = options_of({});
+  TransformerOptions wider = model;
+  wider.mlp_dim = 6;
+  TrainOptions larger = options;
+  larger.batch = 4;
+  TaskFormat longer = PatternTask(4, 2).format();
+  longer.tokens += 1;
+  struct Comer {
+    TransformerOptions model;
+    TrainOptions options;
+    TaskFormat format;
+    bool served;
+  };
+  const TaskFormat format = PatternTask(4, 2).format();
+  const std::vector<Comer> comers = {{model, options, format, true},
+                                     {model, options_of({7, 0.5}), format, true},
+                                     {wider, options, format, false},
+                                     {model, larger, format, false},
+                                     {model, options, longer, false}};
+  TrainingStack::Implementation stack(static_cast<Index>(comers.size()), emulated_device);
+  for (std::size_t i = 0; i < comers.size(); ++i) {
+    CAPTURE(i);
+    const Comer& comer = comers[i];
+    const auto engine = stack.engine(detail::engine_setup(comer.model, comer.options, comer.format),
+                                     comer.options, static_cast<Index>(i));
+    CHECK((engine != nullptr) == comer.served);
+  }
 }
 
 TEST_CASE("A trainer that does not fit its stack trains by itself", "[torch]") {

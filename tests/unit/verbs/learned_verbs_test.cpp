@@ -48,6 +48,16 @@ std::string fault(const Study& study, tasks::Dataset data) {
   return "none";
 }
 
+/// The keys of a study that a refusal is about; the first that the study sets has its place.
+std::vector<std::string> keys_of_fault(const Study& study, tasks::Dataset data) {
+  try {
+    learn_attention(study, data);
+  } catch (const OptionError& error) {
+    return error.fields();
+  }
+  return {};
+}
+
 /// Solved or sampled as the program does it.
 template <class Verb>
 auto run(const Verb& verb, const Study& study, tasks::Dataset data = small_dataset()) {
@@ -128,6 +138,12 @@ TEST_CASE("data that do not give what a prior needs are refused in whole sentenc
   Study prior = study;
   prior.model.attention_prior->frozen = {{3, 1}};
   CHECK(fault(prior, small_dataset()).find("model.attention_prior") == 0);
+  using Keys = std::vector<std::string>;
+  CHECK(keys_of_fault(study, bare) == Keys{"model.attention_prior.heads", "model.attention_prior"});
+  CHECK(keys_of_fault(frozen, bare) ==
+        Keys{"model.attention_prior.frozen", "model.attention_prior"});
+  CHECK(keys_of_fault(started, supplied) == Keys{"solve.attention_start", "model.attention_prior"});
+  CHECK(keys_of_fault(prior, small_dataset()) == Keys{"model.attention_prior"});
 }
 
 TEST_CASE("the first start is near no attention, a draw from the prior, or what the data give") {

@@ -3,6 +3,7 @@
 #include "headway/predict.hpp"
 
 #include <cmath>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -64,7 +65,8 @@ PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result
 
 /// Nearly the same numbers.
 bool close(const MatrixXd& a, const MatrixXd& b) {
-  return a.rows() == b.rows() && a.cols() == b.cols() && (a - b).cwiseAbs().maxCoeff() < kRounding;
+  return a.rows() == b.rows() && a.cols() == b.cols() &&
+         (a.size() == 0 || (a - b).cwiseAbs().maxCoeff() < kRounding);
 }
 
 std::string refusal(const Dataset& data, const Dataset& inputs) {
@@ -104,6 +106,38 @@ TEST_CASE("a result of solve predicts its own test set as it did when it was sol
         right += outputs == 1 ? answer == y(r, 0) : y(r, answer) == 1.0;
       }
       CHECK_THAT(right / 9.0, Catch::Matchers::WithinAbs(known.accuracy, kRounding));
+    }
+  }
+}
+
+TEST_CASE("every set of the inputs has the predictions that it has alone") {
+  Observer observer;
+  for (const Index outputs : {1, 3}) {
+    const Dataset data = random_dataset(outputs);
+    const headway::SolveResult solved = headway::solve(small_study(), data, observer);
+    Rng rng(6, StreamPurpose::kTests, 2);
+    Dataset inputs = inputs_of(data);
+    for (const Index examples : {4, 7}) {
+      inputs.sets.push_back({"of" + std::to_string(examples),
+                             testing::random_split({examples, kTokens, kFeatures}, rng, outputs)});
+    }
+    const PredictResult together = predicted(data, inputs, solved);
+    REQUIRE(together.points.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      REQUIRE(together.points[i].sets.size() == 3);
+      for (std::size_t s = 0; s < 3; ++s) {
+        Dataset alone = inputs;
+        alone.sets = {inputs.sets[s]};
+        const PredictedSet wanted = predicted(data, alone, solved).points[i].sets.at(0);
+        const PredictedSet& set = together.points[i].sets[s];
+        CHECK(set.name == inputs.sets[s].name);
+        CHECK(set.mean.rows() == inputs.sets[s].split.size());
+        CHECK(close(set.mean, wanted.mean));
+        CHECK(close(set.deviation, wanted.deviation));
+        CHECK(set.predicted_class == wanted.predicted_class);
+        CHECK(set.right_sign_probability.rows() == (outputs == 1 ? set.mean.rows() : 0));
+        CHECK(close(set.right_sign_probability, wanted.right_sign_probability));
+      }
     }
   }
 }

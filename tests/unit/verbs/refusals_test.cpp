@@ -38,9 +38,10 @@ std::string fault(const Work& work) {
 }
 
 /// The sentence; its key is that of the sentence.
-std::string misfit(const Study& study, const tasks::Dataset& dataset = two_layers()) {
+template <class Work>
+std::string option_fault(const Work& work) {
   try {
-    check_study_against_dataset(study, dataset);
+    work();
   } catch (const OptionError& error) {
     const std::string text = error.what();
     REQUIRE(error.fields().size() == 1);
@@ -48,6 +49,10 @@ std::string misfit(const Study& study, const tasks::Dataset& dataset = two_layer
     return text;
   }
   return "none";
+}
+
+std::string misfit(const Study& study, const tasks::Dataset& dataset = two_layers()) {
+  return option_fault([&] { check_study_against_dataset(study, dataset); });
 }
 
 }  // namespace
@@ -148,7 +153,7 @@ TEST_CASE("verbs that need path features refuse attention that is learned") {
   Study study;
   study.model.attention_prior.emplace();
   Observer quiet;
-  CHECK(fault([&] { make_problem(study, two_layers(), quiet); }) ==
+  CHECK(option_fault([&] { make_problem(study, two_layers(), quiet); }) ==
         "model.attention_prior: attention is learned by solve and sample alone, since other verbs "
         "need path features that are given; must be absent here");
 }

@@ -2,6 +2,7 @@
 #include "verbs/theory/sample_setup.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -25,13 +26,16 @@ Study small_study() {
   return study;
 }
 
-std::string fault(const Study& study) {
+/// The message, and the keys of a study that it is about.
+using Fault = std::pair<std::string, std::vector<std::string>>;
+
+Fault fault(const Study& study) {
   try {
     check_sampling(study);
   } catch (const OptionError& error) {
-    return error.what();
+    return {error.what(), error.fields()};
   }
-  return "none";
+  return {"none", {}};
 }
 
 /// Path features of one output, P x (p N_0).
@@ -57,22 +61,24 @@ sampling::SamplerOptions options_of(const Study& study, Index unknowns,
 
 TEST_CASE("sampling at temperature 0 and metrics that a sampler lacks are refused") {
   Study study = small_study();
-  CHECK(fault(study) == "none");
+  CHECK(fault(study).first == "none");
   study.model.temperatures = {0.1, 0.0};
-  CHECK(fault(study) == "model.temperature = 0: sampling needs a temperature > 0");
+  CHECK(fault(study) ==
+        Fault{"model.temperature = 0: sampling needs a temperature > 0", {"model.temperature"}});
   study.model.temperatures = {0.1};
   study.sample.metric = SampleMetric::kInformation;
   for (const Sampler sampler : {Sampler::kExact, Sampler::kGibbs}) {  // a sweep has no metric
     study.sample.sampler = sampler;
-    CHECK(fault(study) == "none");
+    CHECK(fault(study).first == "none");
   }
   for (const Sampler sampler :
        {Sampler::kNuts, Sampler::kHmc, Sampler::kMala, Sampler::kLangevin}) {
     study.sample.sampler = sampler;
     CHECK(fault(study) ==
-          "sample.metric = \"information\": needs sample.sampler = \"exact\"; for \"" +
-              std::string(word_of(sampler)) +
-              "\" it must be \"auto\", \"unit\", \"diagonal\" or \"dense\"");
+          Fault{"sample.metric = \"information\": needs sample.sampler = \"exact\"; for \"" +
+                    std::string(word_of(sampler)) +
+                    "\" it must be \"auto\", \"unit\", \"diagonal\" or \"dense\"",
+                {"sample.metric", "sample.sampler"}});
   }
 }
 

@@ -50,7 +50,46 @@ SamplePoint summarized(const sampling::Checkpoint& state, Index draws, double da
   return point;
 }
 
+/// A chain that predicted two test examples of one output in 4 draws, and its U_1 and U_a.
+ChainRecord predicting_chain(double first, double second) {
+  ChainRecord chain;
+  chain.draws = chain.predictions = 4;
+  chain.entries = {1.0, 5.0, 2.0, 6.0, 3.0, 7.0, 4.0, 8.0};
+  chain.mean_sum = 4.0 * MatrixXd{{first}, {second}};
+  chain.mean_square_sum = 4.0 * MatrixXd{{first * first}, {second * second}};
+  chain.variance_sum = 4.0 * MatrixXd{{0.5}, {0.25}};
+  chain.accuracies = {1.0, 1.0, 0.5, 0.5};
+  return chain;
+}
+
+SamplePoint recorded(const std::vector<ChainRecord>& chains) {
+  Evaluation evaluation;
+  evaluation.test_labels = MatrixXd{{1.0}, {-1.0}};
+  SamplePoint point;
+  summarize_record(chains, {1, 1}, evaluation, point);
+  return point;
+}
+
 }  // namespace
+
+TEST_CASE("errors of a predictor are those over chains, and unknown for a single one") {
+  const SamplePoint two = recorded({predicting_chain(0.5, -1.0), predicting_chain(1.5, 0.5)});
+  CHECK(two.predictor.mean == MatrixXd{{1.0}, {-0.25}});
+  CHECK(two.predictor_mcse == MatrixXd{{0.5}, {0.75}});
+  CHECK_THAT(two.accuracy_mcse, WithinAbs(0.25, 1e-15));  // their own means have 1 and 1/2
+  CHECK_THAT(two.accuracy_mean, WithinAbs(0.75, 1e-15));
+  ChainRecord none = predicting_chain(0.5, -1.0);
+  none.predictions = 0;  // so it counts for nothing
+  for (const SamplePoint& one :
+       {recorded({predicting_chain(0.5, -1.0)}), recorded({none, predicting_chain(0.5, -1.0)})}) {
+    CHECK(one.predictor.mean == MatrixXd{{0.5}, {-1.0}});
+    REQUIRE(one.predictor_mcse.rows() == 2);
+    REQUIRE(one.predictor_mcse.cols() == 1);
+    CHECK(one.predictor_mcse.array().isNaN().all());
+    CHECK(std::isnan(one.accuracy_mcse));
+    CHECK_THAT(one.accuracy_mean, WithinAbs(0.75, 1e-15));
+  }
+}
 
 TEST_CASE("chains that have not mixed, and too few effective draws, are told in whole sentences") {
   CHECK(diagnosed(1.001, 400.0, 4).warnings.empty());
