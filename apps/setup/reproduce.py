@@ -5,7 +5,7 @@
 Prints one table: the number now, the recorded one, the published one, and their differences in standard errors.
 Exit code 1 where one differs from the recorded number by more than its stated error allows. --update records what
 was found. The runs and rows are in data/results/reproduce.json; what a run trains, and its codes or orders of heads,
-are recorded in a file of their own beside it. Longer runs are listed below the table.
+are recorded in a file of their own beside it. Without --only longer runs are listed below the table.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -118,27 +119,33 @@ def text(value, error=None):
     return f"{value:.{digits}f} +- {error:.{digits}f}"
 
 
+def aligned(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in lines)
+
+
 def table_of(rows):
     lines = [["run", "number", "now", "recorded", "differs", "published", "differs", "source"]]
     for row in rows:
         differs = ["-" if x is None else f"{x:+.1f}" for x in (row["from_recorded"], row["from_published"])]
         lines.append([row["run"], row["of"], text(*row["now"]), text(*row["before"]), differs[0],
                       text(row.get("published"), row.get("published_error")), differs[1], row.get("source", "")])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in lines)
+    return aligned(lines)
 
 
 def longer_runs(runs):
-    """Every file of data/results that no run makes: the commands, or the notebook, that made it, their commit and day."""
-    lines = []
+    """A line for every file of data/results that no run makes: results, commits and last day, and the first of the commands, or
+    the notebook, that made it."""
+    lines = [["file", "results", "commits", "day", "made by; every command is in the file, under made"]]
     for file in sorted(RESULTS.glob("*.json")):
         if file == RECORD or file.name in [run.get("recorded") for run in runs.values()]:
             continue
         made = [result["made"] for result in json.loads(file.read_text(encoding="utf-8"))["results"]]
-        lines += dict.fromkeys([f"  {file.name}:"] + [
-            f"    {one.get('notebook', one['command'])} (commit {one['git_commit'][:7]}, {one['started'][:10]})"
-            for one in made])
-    return lines
+        commits = dict.fromkeys(one["git_commit"][:7] for one in made)
+        first = made[0].get("notebook", made[0].get("command"))
+        lines.append([file.name, str(len(made)), " ".join(commits), max(one["started"][:10] for one in made),
+                      textwrap.shorten(first, 72, placeholder=" ...", break_on_hyphens=False)])
+    return aligned(lines)
 
 
 def record_again(record, rows):
@@ -183,8 +190,8 @@ def main():
             row["from_published"] = distance(*row["now"], row.get("published"), row.get("published_error"))
         rows += of_run
     print("differences in standard errors\n" + table_of(rows))
-    print("\nlonger runs: their commands, and the commit and day of the last\n" +
-          "\n".join(longer_runs(record["runs"])))
+    if not given.only:
+        print("\nlonger runs, which are not made again\n" + longer_runs(record["runs"]))
     if given.update:
         record_again(record, [row for row in rows if "ours" in row])
         return 0
