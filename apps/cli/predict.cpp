@@ -1,6 +1,7 @@
 #include "headway/predict.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -11,10 +12,12 @@
 #include "headway/core/memory.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
+#include "headway/io/hdf5_file.hpp"
 #include "headway/sample.hpp"
 #include "headway/solve.hpp"
 #include "headway/train.hpp"
 #include "json_text.hpp"
+#include "outcomes.hpp"
 #include "predict_trained.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"
@@ -71,6 +74,9 @@ bool networks_predict(const Options& options) {
                             options.more_inputs.size()));
   }
   if (!io::is_result_file(options.input)) {
+    if (io::is_hdf5(options.input) || access(options.input.c_str(), R_OK) != 0) {
+      static_cast<void>(io::read_study(options.input, {}));  // says what is wrong with the file
+    }
     throw Error(ErrorKind::kBadData,
                 fmt::format("{}: is no result file; allowed: a result of solve, sample or train",
                             options.input));
@@ -137,6 +143,8 @@ PredictResult compute_predict(const Options& options, PredictJob& job, Observer&
                   : headway::predict(job.study, job.dataset, job.names, job.solved, observer);
   result.predicted_from = options.input;
   result.inputs = job.inputs_name;
+  result.source_faults =
+      (job.sampled ? sample_outcome(*job.sampled) : solve_outcome(job.solved, 0.0)).faults;
   return result;
 }
 
@@ -184,7 +192,7 @@ std::string predict_table(const Study& /*study*/, const PredictResult& result) {
 Outcome predict_outcome(const PredictResult& result) {
   Outcome outcome{
       fmt::format("{} point{}", result.points.size(), result.points.size() == 1 ? "" : "s"),
-      result.interrupted, result.seconds, result.threads};
+      result.interrupted, result.seconds, result.threads, result.source_faults};
   for (const PredictedPoint& point : result.points) {
     const bool finite = std::all_of(point.sets.begin(), point.sets.end(), [](const auto& set) {
       return set.mean.allFinite() && set.deviation.allFinite();

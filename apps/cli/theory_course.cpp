@@ -88,6 +88,13 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
         word_of(study.model.attention), job.dataset.name,
         form == AttentionForm::kPathFeatures ? "path features" : "the attention of every example"));
   }
+  if (headway::learns_attention(study) && study.model.attention_prior->frozen.empty() &&
+      study.model.attention != ModelOptions().attention) {
+    observer.warning(
+        fmt::format("model.attention = \"{}\" has no effect: all attention is learned, and "
+                    "model.attention_prior.kind says how",
+                    word_of(study.model.attention)));
+  }
   if (!samples) return;
   const bool exact = study.sample.sampler == Sampler::kExact;
   if (exact && study.sample.keep_weights && !headway::learns_attention(study)) {

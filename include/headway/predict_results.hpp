@@ -57,6 +57,7 @@ struct PredictResult {
   std::string inputs;          ///< the data set of the new inputs
   Index outputs = 1;
   std::vector<PredictedPoint> points;
+  std::vector<std::string> source_faults;  ///< why points of that result are not usable; in no file
   bool interrupted = false;
   double seconds = 0.0;
   int threads = 1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -141,35 +142,26 @@ bool GeodesicDescent::finished() {
   return false;
 }
 
-/// Largest |entry| of F_l^T dS/dU_l F_l / max N, U_l = F_l F_l^T.
 double GeodesicDescent::own_gradient_norm() const {
-  double largest = 0.0;
-  for (std::size_t l = 0; l < evaluation_.gradient.size(); ++l) {
-    const std::optional<numerics::SpdFactor> factor =
-        numerics::SpdFactor::factor(u_.at(static_cast<int>(l) + 1));
-    const MatrixXd& frame = factor->lower();
-    const MatrixXd own = frame.transpose() * evaluation_.gradient[l] * frame;
-    largest = std::max(largest, own.cwiseAbs().maxCoeff());
-  }
-  return largest / action_.architecture().largest_width();
+  return theory::own_gradient_norm(action_, u_, evaluation_);
 }
 
 /// No step lowers the action any more: converged as far as rounding allows, or stuck.
 void GeodesicDescent::judge_stall() {
-  const double norm =
-      std::min(evaluation_.scaled_gradient_norm(action_.architecture()), own_gradient_norm());
+  const double own = own_gradient_norm();
+  const double norm = std::min(evaluation_.scaled_gradient_norm(action_.architecture()), own);
   const double rounding = estimate_gradient_rounding(action_, evaluation_);
   const double allowed = kRoundings * std::max(rounding, options_.gradient_tolerance);
-  summary_.converged = norm <= allowed;
+  summary_.converged = norm <= allowed && own <= kLargestRest;
   summary_.message =
       summary_.converged
           ? fmt::format("converged to rounding: gradient norm {:.1e}, rounding allows {:.1e}", norm,
                         allowed)
           : fmt::format(
-                "not converged: no step lowers the action: gradient norm {:.1e}, rounding allows "
-                "{:.1e}. Raise solve.gradient_tolerance above it, raise model.temperature, or try "
-                "another solve.optimizer",
-                norm, allowed);
+                "not converged: no step lowers the action: gradient norm {:.1e}, {:.1e} in units "
+                "of U; rounding allows {:.1e}, and at most {:.1e} in units of U. Raise "
+                "model.temperature or solve.gradient_tolerance, or try another solve.optimizer",
+                norm, own, allowed, kLargestRest);
 }
 
 bool GeodesicDescent::step() {
@@ -207,6 +199,20 @@ bool GeodesicDescent::step() {
   }
   judge_stall();
   return false;
+}
+
+double own_gradient_norm(const Action& action, const OrderParameters& u,
+                         const Action::Evaluation& evaluation) {
+  double largest = 0.0;
+  for (std::size_t l = 0; l < evaluation.gradient.size(); ++l) {
+    const std::optional<numerics::SpdFactor> factor =
+        numerics::SpdFactor::factor(u.at(static_cast<int>(l) + 1));
+    if (!factor) return std::numeric_limits<double>::infinity();
+    const MatrixXd& frame = factor->lower();
+    const MatrixXd own = frame.transpose() * evaluation.gradient[l] * frame;
+    largest = std::max(largest, own.cwiseAbs().maxCoeff());
+  }
+  return largest / action.architecture().largest_width();
 }
 
 double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation) {

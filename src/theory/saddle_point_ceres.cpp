@@ -166,7 +166,10 @@ SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
   summary.gradient_norm = result.evaluation.gradient_norm(action.architecture());
   summary.gradient_rounding = estimate_gradient_rounding(action, result.evaluation);
   const double allowed = std::max(options.gradient_tolerance, 10.0 * summary.gradient_rounding);
-  summary.converged = result.evaluation.scaled_gradient_norm(action.architecture()) <= allowed;
+  summary.converged =
+      result.evaluation.scaled_gradient_norm(action.architecture()) <= allowed &&
+      (allowed == options.gradient_tolerance ||
+       own_gradient_norm(action, result.order_parameters, result.evaluation) <= kLargestRest);
   summary.message = describe(summary, ceres_summary);
   return result;
 }

@@ -35,6 +35,12 @@ class IdleOptions(ProgramTest):
         self.data = inputs  # there it has an effect
         self.assertNotIn("has no effect", self.said("solve", *hard))
 
+    def test_a_form_of_attention_is_idle_where_all_of_it_is_learned(self):
+        few = ("--set", "task.train_examples=10", "--set", "task.test_examples=10", "--set", "solve.attention_starts=1")
+        hard = ("--set", "model.attention=hardmax")
+        self.assertIn('model.attention = "hardmax" has no effect', run("solve", "copy-task", "-q", *few, *hard).stderr)
+        self.assertNotIn("has no effect", run("solve", "copy-task", "-q", *few).stderr)
+
     def test_weights_are_idle_with_the_exact_sampler_and_evidence_with_others(self):
         keep = ("--set", "sample.keep_weights=true")
         self.assertIn("sample.keep_weights = true has no effect", self.said("sample", *FEW_DRAWS, *keep))

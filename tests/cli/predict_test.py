@@ -121,6 +121,20 @@ class Predict(ProgramTest):
         self.check(run("predict", solved, self.data, "--set", "model.widths=[10]"), 78,
                    "predict takes the points that the result has")
 
+    def test_a_missing_or_damaged_result_is_named_as_elsewhere(self):
+        self.check(run("predict", self.path("none.h5"), self.new), 66, "none.h5")
+        solved = self.result("solve")
+        with open(solved, "rb+") as file:
+            file.truncate(os.path.getsize(solved) // 2)
+        self.check(run("predict", solved, self.new), 65, "truncated")
+
+    def test_points_that_are_not_usable_predict_with_a_warning(self):
+        options = ("-o", self.path("bad.h5"), "-q", "--force", *FEW)
+        self.check(run("solve", self.data, "--set", "solve.max_iterations=1", *options), 2)
+        self.check(run("predict", self.path("bad.h5"), self.new), 2, "not converged")
+        self.check(run("sample", self.data, "--set", "sample.draws=4", "--set", "sample.warmup=0", *options), 2)
+        self.check(run("predict", self.path("bad.h5"), self.new), 2, "not usable")
+
     def test_data_that_have_gone_or_changed(self):
         solved = self.result("solve")
         kept = self.path("kept.h5")

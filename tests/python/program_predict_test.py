@@ -119,6 +119,18 @@ class Predict(unittest.TestCase):
         with self.assertRaisesRegex(headway.UsageError, "and text given"):
             headway.predict(trained, inputs=np.ones((2, 8, 3)))
 
+    def test_arrays_that_changed_in_place_are_noticed(self):
+        given = problem()
+        solved = headway.solve(**given, **few())
+        given["labels"][:2] *= -1
+        for verb in (lambda: headway.predict(solved, features=given["test_features"]), lambda: headway.prune(solved),
+                     lambda: headway.align(solved), lambda: headway.sample(solved, draws=10),
+                     lambda: solved.provenance["data_hash"]):
+            with self.assertRaisesRegex(headway.BadDataError, "changed in place"):
+                verb()
+        given["labels"][:2] *= -1
+        self.assertEqual(len(headway.align(solved).points), 2)
+
     def test_wrong_arguments_are_refused(self):
         given = problem()
         solved = headway.solve(**given, **few())

@@ -189,6 +189,8 @@ def _source(study: Any) -> dict[str, Any]:
     done = getattr(study, "_computation", None)
     if done is not None:
         data = study._data
+        if data is not None:
+            data.require_unchanged()
         # Networks, parts and merged results are handed on as a file: their computations in memory lend nothing.
         as_file = isinstance(study, (TrainingResult, Result)) and not done.lends
         source = {"input": file_of(study)} if as_file else {

@@ -44,7 +44,7 @@ class RemovableHeads {
                    examples);
       means_.emplace(model_, task().format(), parameters_, examples, resolve_threads(study.threads),
                      observer);
-      check_heads_come_off(model_, task(), parameters_, observer);
+      check_heads_come_off(network, model_, task(), parameters_, observer);
     }
   }
 

@@ -47,7 +47,7 @@ class NetworkHeads {
     ready_ = ready_for_gradients(network, study.threads, make_task);
     model_ = ready_.trainer->model_options();
     parameters_ = ready_.trainer->state().parameters;
-    check_heads_come_off(model_, task(), parameters_, observer);
+    check_heads_come_off(network, model_, task(), parameters_, observer);
     split_ = std::string(task().selection_split());
     const Index size = task().size(split_);
     task().batch(split_, 0, size > 0 ? std::min(size, study.rank.examples) : study.rank.examples,

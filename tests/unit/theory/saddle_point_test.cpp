@@ -73,6 +73,32 @@ TEST_CASE("a kernel below the rounding of K + T I gives no solution, and the sum
   }
 }
 
+TEST_CASE("where rounding leaves too few digits of U, no solution is called converged") {
+  test::TheoryCase pairs = random_case({2}, 1, 60, 100, 3);  // near copies with the opposite label
+  const MatrixXd noise = pairs.features.bottomRows(30);
+  pairs.labels.bottomRows(30) = -pairs.labels.topRows(30);
+  const auto with_copies_at = [&](double distance) {
+    pairs.features.bottomRows(30) = pairs.features.topRows(30) + distance * noise;
+    return pairs;
+  };
+  const theory::SaddlePointSummary close = solve(with_copies_at(1e-6), 1e-8).summary;
+  CHECK_FALSE(close.converged);
+  CHECK(close.message.starts_with("not converged: no step lowers the action"));
+  const test::TheoryCase apart = with_copies_at(1e-3);
+  test::TheoryCase reversed = apart;
+  reversed.features = apart.features.colwise().reverse().eval();
+  reversed.labels = apart.labels.colwise().reverse().eval();
+  const theory::SaddlePoint one = solve(apart, 1e-8), other = solve(reversed, 1e-8);
+  CHECK(one.summary.converged);
+  CHECK(difference(one.order_parameters, other.order_parameters) < 1e-3);
+
+  const test::TheoryCase many = random_case({2}, 1, 60, 4, 4);  // few directions, hardly any noise
+  CHECK(solve(many, 1e-11, {}, KernelForm::kFeatureSpace).summary.converged);
+  for (const Optimizer optimizer : {Optimizer::kNewton, Optimizer::kCeres}) {
+    CHECK_FALSE(solve(many, 1e-11, with(optimizer), KernelForm::kStreamed).summary.converged);
+  }
+}
+
 TEST_CASE("every optimizer, elimination and kernel form finds the same saddle point") {
   for (const auto& [heads, outputs] : std::vector<std::pair<std::vector<int>, Index>>{
            {{3}, 1}, {{2, 2}, 1}, {{2, 1, 2}, 1}, {{2, 2}, 2}}) {
