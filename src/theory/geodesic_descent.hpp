@@ -83,13 +83,14 @@ class GeodesicDescent {
 };
 
 /// Largest |entry| of F_l^T dS/dU_l F_l / max N, U_l = F_l F_l^T: the gradient in units of U
-/// itself. The Hessian is of order 1 in these units, so U is off by about as much, relatively.
+/// itself. The Hessian is of order 1 in these units or larger, so U is off by as much at most,
+/// relatively.
 double own_gradient_norm(const Action& action, const OrderParameters& u,
                          const Action::Evaluation& evaluation);
 
 /// What rounding may leave of it at a solution. Where rounding leaves more, U has too few digits
 /// that are right to be called one.
-inline constexpr double kLargestRest = 1e-4;
+inline constexpr double kLargestRest = 1e-3;
 
 /// Estimated rounding error of the gradient norm, good to an order of magnitude:
 /// eps sqrt(condition of K + T) max(y^T (K + T)^{-1} y, P) / max N.
