@@ -83,8 +83,8 @@ class GeodesicDescent {
 };
 
 /// Largest |entry| of F_l^T dS/dU_l F_l / max N, U_l = F_l F_l^T: the gradient in units of U
-/// itself. The Hessian is of order 1 in these units or larger, so U is off by as much at most,
-/// relatively.
+/// itself. Over the smallest eigenvalue of the Hessian in these units, it is the relative error of
+/// U.
 double own_gradient_norm(const Action& action, const OrderParameters& u,
                          const Action::Evaluation& evaluation);
 

@@ -166,6 +166,7 @@ SaddlePoint solve_by_ceres(const Action& action, const OrderParameters& start,
   summary.gradient_norm = result.evaluation.gradient_norm(action.architecture());
   summary.gradient_rounding = estimate_gradient_rounding(action, result.evaluation);
   const double allowed = std::max(options.gradient_tolerance, 10.0 * summary.gradient_rounding);
+  // As in GeodesicDescent: where rounding sets the bound, U must still have digits.
   summary.converged =
       result.evaluation.scaled_gradient_norm(action.architecture()) <= allowed &&
       (allowed == options.gradient_tolerance ||

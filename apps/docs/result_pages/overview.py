@@ -63,7 +63,8 @@ def _fuzzy_logic():
         ["Attention ablation: held-out $R^2$ x 100, mean over variants", _named(mixed, groups),
          _named(mixed, fuzzy_logic.ablation_claim()), "mixing values over heads helps",
          _link("attention-ablation", "attention-ablation")],
-        ["Fuzzy logic made small: held-out $R^2$ x 100, HYLA less softmax", "-", f"decoder alone {decoder}, with an encoder {encoder}",
+        ["Fuzzy logic made small: held-out $R^2$ x 100, HYLA less softmax", "-",
+         f"decoder alone {decoder}, with an encoder {encoder}",
          "within two errors: not shown", _link("fuzzy-logic-small", "fuzzy-logic-small", "fuzzy-logic-encoder")]]
 
 
@@ -73,7 +74,8 @@ def _sraven():
         ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
          f"softmax {softmax}, HYLA {hyla}, one and two seeds", "HYLA ahead, in few seeds",
          _link("sraven", "sraven-full-length", "sraven-reference", "sraven-bf16")],
-        ["SRAVEN made small: accuracy (%) on held-out rule sets", "-", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
+        ["SRAVEN made small: accuracy (%) on held-out rule sets", "-", f"HYLA less softmax {sraven.small_claim()[0]}",
+         "no effect is shown",
          _link("sraven-small", "sraven-small")]]
 
 
@@ -106,7 +108,8 @@ def _heads():
         ["Heads of trained transformers: rank correlation with removal, HYLA", "-",
          f"theory {theory}, gradient sensitivity {hyla}", "theory does not foresee losses",
          _link("trained-heads", "hyla-heads")],
-        ["Heads of pretrained networks: rank correlation with removal, four data sets", "-", f"theory {change}, gradient sensitivity {sensitivity}",
+        ["Heads of pretrained networks: rank correlation with removal, four data sets", "-",
+         f"theory {change}, gradient sensitivity {sensitivity}",
          "gradient sensitivity ranks better", _link("pretrained-heads", "pretrained-heads")],
         ["A ranking of heads with its errors: rank correlation with the true cost, six fresh tasks, fixed readout", "-",
          f"combined estimate {ranked:.2f}, {ranking.SINGLE[best]} {single:.2f}", VERDICT_OF_RANKING,
