@@ -1,0 +1,192 @@
+// When a search for a saddle point ends, and whether it has converged.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "catch.hpp"
+#include "headway/error.hpp"
+#include "headway/saddle_point.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "saddle_points.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using test::difference;
+using test::kernels_of;
+using test::random_case;
+using test::relative_error;
+using test::solve;
+using test::with;
+using theory::KernelForm;
+using theory::Optimizer;
+
+namespace {
+
+class StopAtOnce final : public Observer {
+ public:
+  [[nodiscard]] bool interrupted() const override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("a kernel below the rounding of K + T I gives no solution, and the summary says why") {
+  for (const KernelForm form : {KernelForm::kStored, KernelForm::kFeatureSpace}) {
+    for (const Optimizer optimizer :
+         {Optimizer::kNewton, Optimizer::kNewtonCg, Optimizer::kQuasiNewton}) {
+      test::TheoryCase c = random_case({2}, 1, 12, 5, 3);
+      REQUIRE(solve(c, 0.01, with(optimizer), form).summary.converged);
+      c.architecture.variances = {1e-9, 1e-9, 1e-9};
+      c.features *= std::sqrt(1e-9);
+      const theory::SaddlePointSummary summary = solve(c, 0.01, with(optimizer), form).summary;
+      CHECK_FALSE(summary.converged);
+      CHECK(summary.message ==
+            "not converged: at the variances [1e-09, 1e-09, 1e-09] the kernel is so small beside "
+            "the temperature 0.01 that rounding leaves nothing of it. Raise model.variances or "
+            "lower model.temperature");
+    }
+  }
+}
+
+TEST_CASE("where rounding leaves too few digits of U, no solution is called converged") {
+  test::TheoryCase pairs = random_case({2}, 1, 60, 100, 3);  // near copies with the opposite label
+  const MatrixXd noise = pairs.features.bottomRows(30);
+  pairs.labels.bottomRows(30) = -pairs.labels.topRows(30);
+  const auto with_copies_at = [&](double distance) {
+    pairs.features.bottomRows(30) = pairs.features.topRows(30) + distance * noise;
+    return pairs;
+  };
+  const theory::SaddlePointSummary close = solve(with_copies_at(1e-6), 1e-8).summary;
+  CHECK_FALSE(close.converged);
+  CHECK(close.message.starts_with("not converged: no step lowers the action"));
+  const test::TheoryCase apart = with_copies_at(1e-2);
+  test::TheoryCase reversed = apart;
+  reversed.features = apart.features.colwise().reverse().eval();
+  reversed.labels = apart.labels.colwise().reverse().eval();
+  const theory::SaddlePoint one = solve(apart, 1e-8), other = solve(reversed, 1e-8);
+  CHECK(one.summary.converged);
+  CHECK(difference(one.order_parameters, other.order_parameters) < 1e-3);
+
+  const test::TheoryCase many = random_case({2}, 1, 60, 4, 4);  // few directions, hardly any noise
+  CHECK(solve(many, 1e-11, {}, KernelForm::kFeatureSpace).summary.converged);
+  for (const Optimizer optimizer : {Optimizer::kNewton, Optimizer::kCeres}) {
+    CHECK_FALSE(solve(many, 1e-11, with(optimizer), KernelForm::kStreamed).summary.converged);
+  }
+}
+
+TEST_CASE("the stopping test does not depend on the units of U") {
+  // Inputs of variance 1/k and readouts of variance k multiply every U by k, and nothing else.
+  const test::TheoryCase one = random_case({2, 2}, 1, 20, 5, 61);
+  const theory::SaddlePoint reference = solve(one, 0.05);
+  for (const double k : {1e-8, 1e8}) {
+    test::TheoryCase c = one;
+    c.features /= std::sqrt(k);
+    c.architecture.variances.back() *= k;
+    const theory::SaddlePoint other = solve(c, 0.05);
+    REQUIRE(other.summary.converged);
+    CHECK(other.summary.iterations == reference.summary.iterations);
+    for (int l = 1; l <= 3; ++l) {
+      CHECK(relative_error(other.order_parameters.at(l) / k, reference.order_parameters.at(l)) <
+            1e-8);
+    }
+  }
+}
+
+TEST_CASE("a network far from its infinite width is not called converged where it starts") {
+  test::TheoryCase c = random_case({2, 2}, 1, 20, 5, 61);
+  c.architecture.widths.assign(3, 5);
+  c.architecture.variances.assign(4, 1e4);
+  const theory::Action action(c.architecture, 1e-3, kernels_of(c, KernelForm::kStored));
+  const theory::SaddlePoint s = solve(c, 1e-3);
+  REQUIRE(s.summary.converged);
+  CHECK(s.summary.iterations > 3);
+  const MatrixXd hessian = action.hessian(s.order_parameters, *s.evaluation.energy);
+  CHECK(theory::smallest_hessian_eigenvalue(action, hessian) > 0.0);
+  // Dimensionless slopes: of S along log U.
+  for (int l = 1; l <= 3; ++l) {
+    const MatrixXd own = s.order_parameters.at(l) * s.evaluation.gradient[l - 1];
+    CHECK(own.cwiseAbs().maxCoeff() < 1e-6);
+  }
+}
+
+TEST_CASE("a summary explains itself") {
+  const theory::SaddlePointSummary untouched;
+  REQUIRE(untouched.message == "solve_saddle_point was not called");
+  const test::TheoryCase c = random_case({2}, 1, 10, 5, 71);
+  theory::SaddlePointOptions options;
+  options.max_iterations = 1;
+  const theory::SaddlePoint stopped = solve(c, 0.01, options);
+  REQUIRE_FALSE(stopped.summary.converged);
+  const auto norm_of = [&c](const theory::SaddlePoint& s) {
+    return s.evaluation.scaled_gradient_norm(c.architecture);
+  };
+  CHECK(stopped.summary.message ==
+        fmt::format("not converged: gradient norm {:.1e} after 1 iterations. Raise "
+                    "solve.max_iterations, or try another solve.optimizer",
+                    norm_of(stopped)));
+  options = {};
+  options.gradient_tolerance = 2e-7;
+  const theory::SaddlePoint solved = solve(c, 0.01, options);
+  CHECK(solved.summary.message ==
+        fmt::format("converged: gradient norm {:.1e} <= 2.0e-07", norm_of(solved)));
+  REQUIRE_THROWS_AS(solve(random_case({1}, 1, 8, 3, 4), 0.0), Error);  // K is singular at T = 0
+}
+
+TEST_CASE("Ceres stops after max_iterations and says so") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 20, 6, 21);
+  theory::SaddlePointOptions options = with(Optimizer::kCeres);
+  options.max_iterations = 3;
+  const theory::SaddlePoint stopped = solve(c, 0.05, options);
+  CHECK(stopped.summary.optimizer == "ceres");
+  CHECK_FALSE(stopped.summary.converged);
+  CHECK(stopped.summary.iterations == 3);
+  CHECK(stopped.summary.message ==
+        fmt::format("not converged: gradient norm {:.1e} after 3 iterations. Raise "
+                    "solve.max_iterations; Ceres needs hundreds or thousands",
+                    stopped.summary.gradient_norm));
+  StopAtOnce stop;
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored));
+  const theory::SaddlePoint none =
+      theory::solve_saddle_point(action, theory::gaussian_process_order_parameters(c.architecture),
+                                 with(Optimizer::kCeres), stop);
+  CHECK_FALSE(none.summary.converged);
+  CHECK(none.summary.message.starts_with(
+      fmt::format("not converged: gradient norm {:.1e} (Ceres: ", none.summary.gradient_norm)));
+  options = with(Optimizer::kCeres);
+  options.gradient_tolerance = 1e-4;
+  const theory::SaddlePoint found = solve(c, 0.05, options);
+  CHECK(found.summary.converged);
+  CHECK(found.summary.message.starts_with(
+      fmt::format("converged: gradient norm {:.1e} (Ceres: ", found.summary.gradient_norm)));
+  CHECK(found.summary.evaluations > found.summary.iterations);
+}
+
+TEST_CASE("T = 0 with an invertible kernel converges as far as rounding allows") {
+  const test::TheoryCase c = random_case({2}, 1, 6, 20, 81);
+  const theory::SaddlePoint s = solve(c, 0.0);
+  REQUIRE(s.summary.converged);
+  REQUIRE(s.summary.gradient_norm < 1e-9);
+  // A tolerance that rounding does not allow.
+  for (const Optimizer optimizer :
+       {Optimizer::kNewton, Optimizer::kNewtonCg, Optimizer::kQuasiNewton}) {
+    theory::SaddlePointOptions options = with(optimizer);
+    options.gradient_tolerance = 1e-300;
+    const theory::SaddlePointSummary summary = solve(c, 0.0, options).summary;
+    CAPTURE(summary.optimizer, summary.message, summary.iterations);
+    CHECK(summary.converged);
+    const std::string before = "converged to rounding: gradient norm ",
+                      between = ", rounding allows ";
+    REQUIRE(summary.message.starts_with(before));
+    const std::string numbers = summary.message.substr(before.size());
+    const std::size_t middle = numbers.find(between);
+    REQUIRE(middle != std::string::npos);
+    std::size_t end = 0;
+    const double norm = std::stod(numbers, &end);
+    CHECK(end == middle);
+    const double allowed = std::stod(numbers.substr(middle + between.size()), &end);
+    CHECK(middle + between.size() + end == numbers.size());
+    CHECK(norm <= allowed);
+    CHECK(allowed >= summary.gradient_rounding);
+    CHECK(allowed < 1e-9);
+  }
+}
