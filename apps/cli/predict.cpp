@@ -112,7 +112,7 @@ std::string read_predict_data(const Options& options, PredictJob& job, Observer&
       options.new_inputs ? *options.new_inputs : io::read_new_inputs(options.more_inputs.front());
   job.inputs_name = inputs.name;
   job.names = headway::input_names(inputs);
-  job.dataset = headway::with_inputs(data, inputs);
+  job.dataset = headway::with_inputs(job.study, data, inputs);
   job.plan = headway::plan_theory(job.study, job.dataset, TheoryVerb::kSolves, 1);
   headway::require_memory(job.plan, job.study, physical_memory());
   return headway::combined_data_hash({data.content_hash, inputs.content_hash});

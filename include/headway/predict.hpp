@@ -14,8 +14,10 @@ namespace headway {
 
 /// The data set that predict() takes: the training examples of `data`, with the new inputs in all
 /// splits of `inputs` as further sets. Labels of new inputs are ignored. Error{kBadData} where the
-/// two differ in heads, in the number of features, or in the form of the attention.
-tasks::Dataset with_inputs(const tasks::Dataset& data, const tasks::Dataset& inputs);
+/// two differ in heads, in the number of features, or in the form of the attention, or where
+/// `inputs` name another readout than that of the training.
+tasks::Dataset with_inputs(const Study& study, const tasks::Dataset& data,
+                           const tasks::Dataset& inputs);
 
 /// Names of the sets of with_inputs(), in their order: "train", "test" and further ones.
 std::vector<std::string> input_names(const tasks::Dataset& inputs);

@@ -23,6 +23,13 @@ std::vector<double> class_numbers(const MatrixXd& labels) {
   return {values.begin(), values.end()};
 }
 
+std::string_view names_of_two_classes(const MatrixXd& labels) {
+  if (labels.cols() != 1 || labels.size() == 0) return "";
+  if (labels.minCoeff() == labels.maxCoeff()) return "";
+  if (((labels.array() == 0.0) || (labels.array() == 1.0)).all()) return "0 and 1";
+  return labels_are_classes(labels) ? "-1 and +1" : "";
+}
+
 bool names_classes(const MatrixXd& outputs) { return (outputs.array() != 0.0).any(); }
 
 VectorXd right_answers(const MatrixXd& outputs, const MatrixXd& labels) {

@@ -52,6 +52,12 @@ class Gram(ProgramTest):
         process = run("gram", good, other, "-o", self.path("g.h5"))
         self.check(process, 65)
         self.assertIn("other.h5: has features N_0 = 4; allowed: 5", process.stderr)
+        signs = np.where(np.arange(12) % 2, 1.0, -1.0)
+        for path, labels in ((good, signs), (other, 0.5 + 0.5 * signs)):
+            write_path_features(path, **{"train/labels": labels, "test/labels": None, "test/path_features": None})
+        process = run("gram", good, other, "-o", self.path("g.h5"))
+        self.check(process, 65, "other.h5: names the two classes of train/labels by 0 and 1; allowed: -1 and +1")
+        write_path_features(good)
         write_path_features(other, **{"train/path_features": np.concatenate(
             [np.ones((12, 1, 5)), np.zeros((12, 1, 5))], axis=1)})
         process = run("gram", other, "-o", self.path("g.h5"))

@@ -67,6 +67,10 @@ class PredictNetworks(TrainTest):
         bad[1, 2, 0] = np.nan
         write_new(self.new, {"later/inputs": bad})
         self.check(run("predict", self.trained, self.new), 65, "sets/later/inputs", "nan")
+        bad[1, 2, 0] = -1e20
+        write_new(self.new, {"later/inputs": bad})
+        self.check(run("predict", self.trained, self.new), 65,
+                   "sets/later/inputs: example 1 has -1e+20; allowed: up to 1e+15 in size")
         self.check(run("predict", self.trained), 64, "takes a result and one file of new inputs")
         self.check(run("predict", self.trained, self.path("words.txt")), 65, "words.txt")
 

@@ -23,6 +23,7 @@ SCHEMA_NAME: str = _TABLE["schema_name"]
 SCHEMA_VERSION: list[int] = _TABLE["schema_version"]
 READOUTS: list[str] = _TABLE["readouts"]
 SET_NAME: str = _TABLE["set_name"]
+LARGEST: float = _TABLE["largest"]
 ROW_SUM_TOLERANCE: dict[str, float] = _TABLE["row_sum_tolerance"]
 FORMS: dict[str, str] = {form["form"]: form["name"] for form in _TABLE["forms"]}
 

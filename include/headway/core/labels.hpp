@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "headway/types.hpp"
@@ -13,6 +14,10 @@ bool labels_are_classes(const MatrixXd& labels);
 /// numbers, at most 20 of them, not all +-1. Else empty. For a warning: they are used as real
 /// targets.
 std::vector<double> class_numbers(const MatrixXd& labels);
+
+/// How labels of one output name two classes: "0 and 1" or "-1 and +1". "" where they do not, or
+/// where all are equal: either may be meant. Sets that name them differently do not go together.
+std::string_view names_of_two_classes(const MatrixXd& labels);
 
 /// Whether outputs (P x C) name classes at all. Those of a network without paths do not: they are
 /// exactly 0 everywhere.

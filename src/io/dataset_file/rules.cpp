@@ -53,6 +53,7 @@ DatasetRules read_rules() {
   if (table.at("readouts").get<std::vector<std::string>>() != all_words<Readout>()) {
     fail(ErrorKind::kInternal, "dataset_members.json: readouts");  // Python has them from there
   }
+  rules.largest = table.at("largest");
   rules.row_sum_tolerance = table.at("row_sum_tolerance").at("otherwise");
   rules.row_sum_tolerance_float32 = table.at("row_sum_tolerance").at("float32");
   std::vector<std::string> forms;

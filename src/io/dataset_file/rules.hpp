@@ -46,6 +46,7 @@ struct DatasetForm {
 struct DatasetRules {
   std::string schema_name;
   std::vector<double> schema_version;
+  double largest = 0.0;  ///< of a number, in size: the energy has products of four
   double row_sum_tolerance = 0.0, row_sum_tolerance_float32 = 0.0;
   std::vector<DatasetForm> forms;  ///< in the order of AttentionForm
   std::vector<DatasetMember> members;

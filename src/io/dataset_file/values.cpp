@@ -54,19 +54,27 @@ Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& f
   return mask;
 }
 
+/// Why a number that should be finite and moderate is refused.
+std::string size_fault(double value) {
+  if (!std::isfinite(value)) return number_text(value) + "; allowed: finite numbers";
+  return fmt::format("{}; allowed: up to {:g} in size, since products of larger ones overflow",
+                     number_text(value), dataset_rules().largest);
+}
+
 /// `mask`: where there is one, what stands at masked tokens does not matter.
 void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
                   const CheckedShare& checked, FaultList& faults) {
+  const double largest = dataset_rules().largest;
   const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
     const Index row_size = static_cast<Index>(info.elements().value_or(0)) / info.shape[0];
     const Index token_size = mask.empty() ? 1 : row_size / info.shape[1];
     for (Index i = 0; i < count * row_size; ++i) {
       const double v = values[static_cast<std::size_t>(i)];
-      if (std::isfinite(v)) continue;
+      if (std::abs(v) <= largest) continue;
       const auto token = static_cast<std::size_t>((begin * row_size + i) / token_size);
       if (!mask.empty() && mask[token] == 0) continue;
-      faults.add(path, "{}: {}; allowed: finite numbers",
-                 index_text(info.shape, begin + i / row_size, i % row_size), number_text(v));
+      faults.add(path, "{}: {}", index_text(info.shape, begin + i / row_size, i % row_size),
+                 size_fault(v));
     }
   };
   for_each_block(file, path, check, checked.part, checked.parts);

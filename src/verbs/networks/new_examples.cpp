@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "headway/error.hpp"
@@ -33,37 +34,67 @@ class GivenExamples : public TrainingTask {
   std::vector<std::string> splits_ = {"train"};
 };
 
+[[noreturn]] void refuse_inputs(const std::string& name, const std::string& fault) {
+  throw Error(ErrorKind::kBadData, name + ": " + fault);
+}
+
+/// The new inputs of one set, with the name of their array in messages.
+struct NamedInputs {
+  std::string array;
+  tasks::Split split;
+};
+
 class InputTask final : public GivenExamples {
  public:
+  /// `names`: of the splits of the task, one for each of `inputs`. `source`: in messages.
   InputTask(TaskFormat format, const std::vector<std::string>& names,
-            std::vector<tasks::Split> inputs)
-      : GivenExamples(std::move(format), names), inputs_(std::move(inputs)) {}
+            std::vector<NamedInputs> inputs, std::string source)
+      : GivenExamples(std::move(format), names),
+        inputs_(std::move(inputs)),
+        source_(std::move(source)) {}
   Index size(std::string_view split) const override {
-    const tasks::Split* found = inputs_of(split);
-    return found == nullptr ? 0 : found->size();
+    const NamedInputs* found = inputs_of(split);
+    return found == nullptr ? 0 : found->split.size();
   }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
-    const tasks::Split* found = inputs_of(split);
-    if (found == nullptr || first < 0 || first + count > found->size()) {
+    const NamedInputs* found = inputs_of(split);
+    if (found == nullptr || first < 0 || first + count > found->split.size()) {
       throw Error(ErrorKind::kInternal, fmt::format("examples {} to {} of new inputs \"{}\"", first,
                                                     first + count, split));
     }
     std::vector<double> values(
         static_cast<std::size_t>(count * format().tokens * format().features));
-    found->examples->read_inputs(first, count, values.data());
+    found->split.examples->read_inputs(first, count, values.data());
+    require_moderate(*found, first, values);
     out.examples = count;
     out.inputs.assign(values.begin(), values.end());
   }
 
  private:
-  const tasks::Split* inputs_of(std::string_view split) const {
+  /// A network computes in single precision, where the squares of its norms overflow at 1e19: it
+  /// would answer the same to every input beyond.
+  void require_moderate(const NamedInputs& from, Index first,
+                        const std::vector<double>& values) const {
+    constexpr double kLargest = 1e15;
+    const auto row = static_cast<std::size_t>(format().tokens * format().features);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (std::abs(values[i]) <= kLargest) continue;
+      const auto example = static_cast<std::size_t>(first) + i / row;
+      refuse_inputs(source_, fmt::format("{}: example {} has {:.3g}; allowed: up to {:g} in size, "
+                                         "since norms of larger ones overflow in single precision",
+                                         from.array, example, values[i], kLargest));
+    }
+  }
+
+  const NamedInputs* inputs_of(std::string_view split) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (splits()[i + 1] == split) return &inputs_[i];
     }
     return nullptr;
   }
 
-  std::vector<tasks::Split> inputs_;
+  std::vector<NamedInputs> inputs_;
+  std::string source_;
 };
 
 class WindowTask final : public GivenExamples {
@@ -91,10 +122,6 @@ class WindowTask final : public GivenExamples {
   std::vector<std::int32_t> tokens_;
 };
 
-[[noreturn]] void refuse_inputs(const tasks::Dataset& inputs, const std::string& fault) {
-  throw Error(ErrorKind::kBadData, inputs.name + ": " + fault);
-}
-
 /// "sets/new/inputs" of a file; arrays in memory have one set, whose argument is "inputs".
 std::string array_name(const tasks::Dataset& inputs, const std::string& set) {
   if (inputs.name == tasks::kArraysInMemory) return "inputs";
@@ -104,7 +131,7 @@ std::string array_name(const tasks::Dataset& inputs, const std::string& set) {
 void check_form(const TrainedNetwork& network, const tasks::Dataset& inputs) {
   const bool of_features = inputs.form == AttentionForm::kPathFeatures || inputs.gram;
   if (!of_features && inputs.form != AttentionForm::kSupplied) return;
-  refuse_inputs(inputs,
+  refuse_inputs(inputs.name,
                 fmt::format("holds {}; allowed: inputs [M, S, F] alone, the tokens that {} reads",
                             inputs.gram   ? "Gram matrices"
                             : of_features ? "path features"
@@ -133,12 +160,12 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
   const bool any_length = network.study.task.kind() == TaskKind::kFuzzyLogic;
   TaskFormat format = format_of(network);
   std::vector<std::string> names;
-  std::vector<tasks::Split> splits;
+  std::vector<NamedInputs> splits;
   for (const tasks::NamedSplit& set : named_splits(inputs)) {
     const ExampleSource& examples = *set.split.examples;
     const std::string array = array_name(inputs, set.name);
     if (examples.features() != format.features) {
-      refuse_inputs(inputs,
+      refuse_inputs(inputs.name,
                     fmt::format("{}: has {} features a token; allowed: {}, as in the "
                                 "training of {}",
                                 array, examples.features(), format.features, network.study_name));
@@ -147,18 +174,20 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
     if (any_length && examples.tokens() > 1) format.tokens = examples.tokens();
     if (examples.tokens() != format.tokens) {
       refuse_inputs(
-          inputs, fmt::format("{}: has {} tokens an example; allowed: {}", array, examples.tokens(),
-                              any_length ? "2 or more" : fmt::format("{}", format.tokens)));
+          inputs.name,
+          fmt::format("{}: has {} tokens an example; allowed: {}", array, examples.tokens(),
+                      any_length ? "2 or more" : fmt::format("{}", format.tokens)));
     }
     if (examples.has_mask()) {
-      refuse_inputs(inputs, fmt::format("{}: has a mask; allowed: none, as the network was trained "
-                                        "without one",
-                                        array));
+      refuse_inputs(inputs.name,
+                    fmt::format("{}: has a mask; allowed: none, as the network was trained "
+                                "without one",
+                                array));
     }
     names.push_back(set.name == "train" ? kTrainInputs : set.name);
-    splits.push_back(set.split);
+    splits.push_back({array, set.split});
   }
-  return std::make_unique<InputTask>(std::move(format), names, std::move(splits));
+  return std::make_unique<InputTask>(std::move(format), names, std::move(splits), inputs.name);
 }
 
 std::unique_ptr<TrainingTask> make_window_task(const TrainedNetwork& network,

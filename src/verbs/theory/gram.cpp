@@ -11,6 +11,7 @@
 #include "core/fail.hpp"
 #include "headway/core/clock.hpp"
 #include "headway/core/deal.hpp"
+#include "headway/core/labels.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
@@ -212,6 +213,11 @@ void check_alike(const Study& study, const std::vector<tasks::Dataset>& datasets
     differs("has heads", list(other.heads), list(first.heads));
     differs("has features N_0 =", std::to_string(other.features), std::to_string(first.features));
     differs("has outputs C =", std::to_string(other.outputs()), std::to_string(first.outputs()));
+    const std::string_view here = names_of_two_classes(other.train.labels);
+    const std::string_view there = names_of_two_classes(first.train.labels);
+    if (!here.empty() && !there.empty()) {
+      differs("names the two classes of train/labels by", std::string(here), std::string(there));
+    }
     differs("has readout", std::string(word_of(readout_of(study, other))),
             std::string(word_of(readout_of(study, first))));
     differs("has sets", list(set_names(other)), list(set_names(first)));

@@ -46,8 +46,8 @@ const char* form_text(AttentionForm form) {
   return form == AttentionForm::kSupplied ? "inputs with their attention" : "inputs";
 }
 
-/// What keeps `inputs` from being inputs of `data`, with what is allowed; or "".
-std::string mismatch(const tasks::Dataset& data, const tasks::Dataset& inputs) {
+/// What keeps `inputs` from being inputs of `data` in this study, with what is allowed; or "".
+std::string mismatch(const Study& study, const tasks::Dataset& data, const tasks::Dataset& inputs) {
   const bool matrices =
       data.form == AttentionForm::kWeights || data.form == AttentionForm::kQueryKey;
   const bool alike = inputs.form == data.form ||
@@ -69,9 +69,10 @@ std::string mismatch(const tasks::Dataset& data, const tasks::Dataset& inputs) {
     return fmt::format("has other attention than {}; allowed: inputs alone, or the same heads",
                        data.name);
   }
-  if (data.form == AttentionForm::kPathFeatures && data.readout && inputs.readout &&
-      *data.readout != *inputs.readout) {
-    return fmt::format("holds path features of another readout than {}", data.name);
+  const bool known = data.form != AttentionForm::kPathFeatures || data.readout;
+  if (known && inputs.readout && *inputs.readout != readout_of(study, data)) {
+    return fmt::format("has readout \"{}\"; allowed: \"{}\", as the training had",
+                       word_of(*inputs.readout), word_of(readout_of(study, data)));
   }
   return {};
 }
@@ -216,8 +217,9 @@ std::vector<std::string> input_names(const tasks::Dataset& inputs) {
   return names;
 }
 
-tasks::Dataset with_inputs(const tasks::Dataset& data, const tasks::Dataset& inputs) {
-  const std::string fault = mismatch(data, inputs);
+tasks::Dataset with_inputs(const Study& study, const tasks::Dataset& data,
+                           const tasks::Dataset& inputs) {
+  const std::string fault = mismatch(study, data, inputs);
   if (!fault.empty()) throw Error(ErrorKind::kBadData, inputs.name + ": " + fault);
   tasks::Dataset all = data;
   all.test.reset();

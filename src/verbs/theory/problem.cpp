@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "headway/core/labels.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -28,10 +29,24 @@ namespace {
   throw OptionError(message, {key});
 }
 
-/// Files are checked when they are read; this is for data sets made in memory.
+/// Error{kBadData} where the labels of a set name two classes by other numbers than those of train:
+/// accuracy and error would be those of other labels.
+void check_classes(const tasks::Dataset& dataset, const std::string& set, const MatrixXd& labels) {
+  const std::string_view train = names_of_two_classes(dataset.train.labels);
+  const std::string_view here = names_of_two_classes(labels);
+  if (train.empty() || here.empty() || train == here) return;
+  throw Error(ErrorKind::kBadData,
+              fmt::format("{}: {}/labels: names two classes by {}; allowed: {}, as in train/labels",
+                          dataset.name, set, here, train));
+}
+
+/// Files are checked when they are read, but for the classes; the rest is for data sets made in
+/// memory.
 void check_sets(const tasks::Dataset& dataset) {
+  if (dataset.test) check_classes(dataset, "test", dataset.test->labels);
   std::set<std::string> names;
   for (const tasks::NamedSplit& set : dataset.sets) {
+    check_classes(dataset, "sets/" + set.name, set.split.labels);
     std::string fault = tasks::set_name_fault(set.name);
     if (fault.empty() && !names.insert(set.name).second) {
       fault = "given twice; allowed: each name once";

@@ -19,6 +19,16 @@ TEST_CASE("at most twenty different labels look like numbers of classes") {
   CHECK(class_numbers(VectorXd::LinSpaced(21, 0.0, 20.0)).empty());
 }
 
+TEST_CASE("two classes are named by 0 and 1 or by -1 and +1, where both occur") {
+  CHECK(names_of_two_classes(VectorXd{{1.0, 0.0, 1.0}}) == "0 and 1");
+  CHECK(names_of_two_classes(VectorXd{{1.0, -1.0, 1.0}}) == "-1 and +1");
+  for (const VectorXd& labels : {VectorXd{{1.0, 1.0}}, VectorXd{{0.0, 0.0}}, VectorXd{{-1.0, -1.0}},
+                                 VectorXd{{0.0, 1.0, -1.0}}, VectorXd{{0.0, 0.5}}, VectorXd()}) {
+    CHECK(names_of_two_classes(labels).empty());
+  }
+  CHECK(names_of_two_classes(MatrixXd{{1.0, 0.0}, {0.0, 1.0}}).empty());
+}
+
 TEST_CASE("the right answer is the sign of one output, the first largest of several") {
   CHECK(right_answers(VectorXd{{0.5, -2.0, 0.0, 3.0}}, VectorXd{{1.0, -1.0, 1.0, -1.0}}) ==
         VectorXd{{1.0, 1.0, 0.0, 0.0}});

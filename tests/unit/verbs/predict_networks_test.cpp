@@ -303,6 +303,27 @@ TEST_CASE("new inputs are a task with a split for each set, and none to train on
   CHECK_THROWS_WITH(task->batch("train", 0, 1, batch), "examples 0 to 1 of new inputs \"train\"");
 }
 
+TEST_CASE("new inputs whose norm overflows in single precision are refused by their example") {
+  TrainedNetwork network;
+  network.study = testing::small_study();
+  tasks::Dataset inputs;
+  inputs.name = "new.h5";
+  inputs.features = 5;
+  Tensor values({7, 9, 5});
+  values.values[4 * 45 + 2] = -1e15;
+  values.values[6 * 45 + 3] = 2e15;
+  tasks::Split split;
+  split.labels.resize(7, 0);
+  split.examples = std::make_shared<tasks::MemoryExamples>(values);
+  inputs.sets = {{"later", split}};
+  const auto task = make_input_task(network, inputs);
+  training::TaskBatch batch;
+  CHECK_NOTHROW(task->batch("later", 2, 4, batch));
+  CHECK_THROWS_WITH(task->batch("later", 5, 2, batch),
+                    "new.h5: sets/later/inputs: example 6 has 2e+15; allowed: up to 1e+15 in size, "
+                    "since norms of larger ones overflow in single precision");
+}
+
 TEST_CASE("a text is a task of whole windows, the last cut short, and of its end") {
   TrainedNetwork network;
   network.study = text_study();  // windows of 6 bytes

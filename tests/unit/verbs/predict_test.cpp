@@ -59,7 +59,7 @@ Study small_study() {
 template <class Result>
 PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result& result) {
   Observer observer;
-  return headway::predict(small_study(), headway::with_inputs(data, inputs),
+  return headway::predict(small_study(), headway::with_inputs(small_study(), data, inputs),
                           headway::input_names(inputs), result, observer);
 }
 
@@ -71,7 +71,7 @@ bool close(const MatrixXd& a, const MatrixXd& b) {
 
 std::string refusal(const Dataset& data, const Dataset& inputs) {
   try {
-    headway::with_inputs(data, inputs);
+    headway::with_inputs(small_study(), data, inputs);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::kBadData);
     return error.what();
@@ -80,6 +80,17 @@ std::string refusal(const Dataset& data, const Dataset& inputs) {
 }
 
 }  // namespace
+
+TEST_CASE("new inputs of another readout than that of the training are refused") {
+  const Dataset data = random_dataset(1);
+  Dataset inputs = inputs_of(data);
+  CHECK(refusal(data, inputs) == "nothing was refused");
+  inputs.readout = headway::Readout::kMean;
+  CHECK(refusal(data, inputs) ==
+        inputs.name + ": has readout \"mean\"; allowed: \"last_token\", as the training had");
+  inputs.readout = headway::Readout::kLastToken;
+  CHECK(refusal(data, inputs) == "nothing was refused");
+}
 
 TEST_CASE("a result of solve predicts its own test set as it did when it was solved") {
   Observer observer;
@@ -196,8 +207,9 @@ TEST_CASE("predict tells its points") {
   const Dataset inputs = inputs_of(data);
   const headway::SolveResult solved = headway::solve(small_study(), data, observer);
   Share share;
-  const PredictResult result = headway::predict(small_study(), headway::with_inputs(data, inputs),
-                                                headway::input_names(inputs), solved, share);
+  const PredictResult result =
+      headway::predict(small_study(), headway::with_inputs(small_study(), data, inputs),
+                       headway::input_names(inputs), solved, share);
   CHECK(share.told == std::vector<std::pair<double, double>>{{1.0, 2.0}, {2.0, 2.0}});
   CHECK(result.threads == 1);
 }

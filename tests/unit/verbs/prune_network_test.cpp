@@ -243,3 +243,16 @@ TEST_CASE("an interrupted run is left out, and an encoder is refused", "[torch]"
       training::detail::parameter_shapes(p.network.study.train.model, task.task->format()), 3);
   CHECK_THROWS_AS(p.prune(), Error);
 }
+
+TEST_CASE("a network whose heads have no mean is named", "[torch]") {
+  Problem dead("softmax");
+  dead.network.run = 3;
+  dead.network.study.seed = 41;
+  for (training::NamedTensor& tensor : dead.network.parameters) {
+    if (tensor.name == "layers.1.output.weight") {
+      std::fill(tensor.values.begin(), tensor.values.end(), 3e38F);  // the mean of a head overflows
+    }
+  }
+  CHECK_THROWS_WITH(dead.prune(),
+                    Catch::Matchers::ContainsSubstring("run 3 (softmax, seed 41): weights: "));
+}

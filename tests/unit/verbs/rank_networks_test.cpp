@@ -222,3 +222,12 @@ TEST_CASE("networks whose heads cannot be ranked are refused", "[torch]") {
                     "train.network = \"linear_value\": must be \"transformer\": prune-network "
                     "removes the heads of these networks");
 }
+
+TEST_CASE("a network whose heads have no mean is named by its run", "[torch]") {
+  Problem dead("softmax");
+  dead.network.run = 3;
+  dead.network.study.seed = 41;
+  std::vector<float>& values = named(&dead.network.parameters, "layers.1.output.weight").values;
+  std::fill(values.begin(), values.end(), 3e38F);  // the mean of a head overflows
+  CHECK_THROWS_WITH(dead.rank(), ContainsSubstring("run 3 (softmax, seed 41): weights: "));
+}

@@ -121,6 +121,35 @@ TEST_CASE("numbers whose products overflow are refused by their example") {
   CHECK(fault([&] { make_problem(study, labels, quiet); }) == "none");
 }
 
+TEST_CASE("sets that name two classes by other numbers than train are refused") {
+  tasks::Dataset dataset = two_layers();
+  const auto labelled = [&dataset](double low, double test_low) {
+    for (Index i = 0; i < dataset.train_examples(); ++i) {
+      dataset.train.labels(i, 0) = i % 2 == 0 ? 1.0 : low;
+    }
+    dataset.test = dataset.train;
+    dataset.test->labels =
+        (dataset.train.labels.array() == 1.0)
+            .select(1.0, MatrixXd::Constant(dataset.train_examples(), 1, test_low));
+    return fault([&] { check_study_against_dataset({}, dataset); });
+  };
+  CHECK(labelled(0.0, -1.0) ==
+        "data.h5: test/labels: names two classes by -1 and +1; allowed: 0 and 1, as in "
+        "train/labels");
+  CHECK(labelled(-1.0, 0.0) ==
+        "data.h5: test/labels: names two classes by 0 and 1; allowed: -1 and +1, as in "
+        "train/labels");
+  dataset.sets = {{"later", *dataset.test}};
+  dataset.test.reset();
+  CHECK(fault([&] { check_study_against_dataset({}, dataset); }) ==
+        "data.h5: sets/later/labels: names two classes by 0 and 1; allowed: -1 and +1, as in "
+        "train/labels");
+  dataset.sets.clear();
+  CHECK(labelled(0.0, 0.0) == "none");
+  CHECK(labelled(-1.0, -1.0) == "none");
+  CHECK(labelled(0.0, 1.0) == "none");  // a test set may lack a class
+}
+
 TEST_CASE("labels that no path tells of are a warning") {
   class Warnings final : public Observer {
    public:
