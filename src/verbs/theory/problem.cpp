@@ -40,8 +40,8 @@ void check_classes(const tasks::Dataset& dataset, const std::string& set, const 
                           dataset.name, set, here, train));
 }
 
-/// Files are checked when they are read, but for the classes; the rest is for data sets made in
-/// memory.
+/// Classes are checked here for all data sets. The other checks are for data sets made in memory:
+/// of files they were made when the file was read.
 void check_sets(const tasks::Dataset& dataset) {
   if (dataset.test) check_classes(dataset, "test", dataset.test->labels);
   std::set<std::string> names;

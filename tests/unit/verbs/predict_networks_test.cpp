@@ -101,6 +101,18 @@ TrainTask make_bytes(const Study& study) {
   return out;
 }
 
+/// New inputs without labels, [M, S, F], as the set "later".
+tasks::Dataset later_inputs(const Tensor& values) {
+  tasks::Dataset inputs;
+  inputs.name = "new.h5";
+  inputs.features = values.shape[2];
+  tasks::Split split;
+  split.labels.resize(values.shape[0], 0);
+  split.examples = std::make_shared<tasks::MemoryExamples>(values);
+  inputs.sets = {{"later", split}};
+  return inputs;
+}
+
 }  // namespace
 
 TEST_CASE("networks answer new inputs as they answer the same examples of their task", "[torch]") {
@@ -276,16 +288,11 @@ TEST_CASE("inputs that the networks do not read are refused", "[torch]") {
 TEST_CASE("new inputs are a task with a split for each set, and none to train on") {
   TrainedNetwork network;
   network.study = testing::small_study();
-  tasks::Dataset inputs;
-  inputs.name = "new.h5";
-  inputs.features = 5;
   Tensor values({7, 9, 5});
   std::iota(values.values.begin(), values.values.end(), 0.0);
-  tasks::Split split;
-  split.labels.resize(7, 0);
-  split.examples = std::make_shared<tasks::MemoryExamples>(values);
-  inputs.sets = {{"later", split}, {"last", split}};
-  inputs.train = split;
+  tasks::Dataset inputs = later_inputs(values);
+  inputs.train = inputs.sets[0].split;
+  inputs.sets.push_back({"last", inputs.train});
   const auto task = make_input_task(network, inputs);
   CHECK(task->splits() == std::vector<std::string>{"train", kTrainInputs, "later", "last"});
   CHECK(task->selection_split() == "last");
@@ -306,16 +313,10 @@ TEST_CASE("new inputs are a task with a split for each set, and none to train on
 TEST_CASE("new inputs whose norm overflows in single precision are refused by their example") {
   TrainedNetwork network;
   network.study = testing::small_study();
-  tasks::Dataset inputs;
-  inputs.name = "new.h5";
-  inputs.features = 5;
   Tensor values({7, 9, 5});
   values.values[4 * 45 + 2] = -1e15;
   values.values[6 * 45 + 3] = 2e15;
-  tasks::Split split;
-  split.labels.resize(7, 0);
-  split.examples = std::make_shared<tasks::MemoryExamples>(values);
-  inputs.sets = {{"later", split}};
+  const tasks::Dataset inputs = later_inputs(values);
   const auto task = make_input_task(network, inputs);
   training::TaskBatch batch;
   CHECK_NOTHROW(task->batch("later", 2, 4, batch));

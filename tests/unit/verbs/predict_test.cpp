@@ -92,6 +92,17 @@ TEST_CASE("new inputs of another readout than that of the training are refused")
   CHECK(refusal(data, inputs) == "nothing was refused");
 }
 
+TEST_CASE("path features of an unknown readout go with any") {
+  Dataset data = random_dataset(1);
+  Dataset inputs = inputs_of(data);
+  data.form = inputs.form = headway::AttentionForm::kPathFeatures;
+  inputs.readout = headway::Readout::kMean;
+  CHECK(refusal(data, inputs) == "nothing was refused");
+  data.readout = headway::Readout::kLastToken;
+  CHECK(refusal(data, inputs) ==
+        inputs.name + ": has readout \"mean\"; allowed: \"last_token\", as the training had");
+}
+
 TEST_CASE("a result of solve predicts its own test set as it did when it was solved") {
   Observer observer;
   for (const Index outputs : {1, 3}) {

@@ -244,7 +244,7 @@ TEST_CASE("an interrupted run is left out, and an encoder is refused", "[torch]"
   CHECK_THROWS_AS(p.prune(), Error);
 }
 
-TEST_CASE("a network whose heads have no mean is named", "[torch]") {
+TEST_CASE("pruning names the run whose heads have no mean", "[torch]") {
   Problem dead("softmax");
   dead.network.run = 3;
   dead.network.study.seed = 41;
