@@ -53,7 +53,7 @@ set(HEADWAY_LIGHT_MODULES study results verbs schedule io)
 # In these modules the address sanitizer does not check use after scope, which saves a fifth of the time to compile. An
 # expression that outlives its matrix is still found, since the matrix frees its numbers. Other modules have the views of
 # texts.
-set(HEADWAY_MATRIX_MODULES theory posterior sampling training)
+set(HEADWAY_MATRIX_MODULES model theory posterior sampling training analysis)
 
 # headway_linked_first(TARGET modules...): whoever links TARGET links those modules before it, and whole. If two objects
 # instantiate a template, the linker keeps the first instance that it meets: here the one compiled for speed.

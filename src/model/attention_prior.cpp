@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "headway/error.hpp"
 #include "headway/model/learned_attention.hpp"
+#include "headway/numerics/dense.hpp"
 #include "model/attention.hpp"
 
 namespace headway::model {
@@ -155,11 +155,11 @@ VectorXd AttentionCoordinates::of_heads(const std::vector<LayerHeads>& given) co
         continue;
       }
       // Of all Q and K with this product, these have the smallest norm.
-      const Eigen::BDCSVD<MatrixXd> svd(m, Eigen::ComputeThinU | Eigen::ComputeThinV);
+      const numerics::SingularValues svd = numerics::singular_values(m);
       const Index g = prior_.dims;
-      const VectorXd root = svd.singularValues().head(g).cwiseSqrt();
-      const MatrixXd q = root.asDiagonal() * svd.matrixU().leftCols(g).transpose();
-      const MatrixXd k = root.asDiagonal() * svd.matrixV().leftCols(g).transpose();
+      const VectorXd root = svd.values.head(g).cwiseSqrt();
+      const MatrixXd q = root.asDiagonal() * svd.left.leftCols(g).transpose();
+      const MatrixXd k = root.asDiagonal() * svd.right.leftCols(g).transpose();
       z.segment(at, q.size()) = q.reshaped();
       z.segment(at + q.size(), k.size()) = k.reshaped();
     }

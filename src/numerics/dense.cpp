@@ -22,6 +22,9 @@ void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* inf
 void dlauum_(const char* uplo, const int* n, double* a, const int* lda, int* info);
 void dsyevd_(const char* jobz, const char* uplo, const int* n, double* a, const int* lda, double* w,
              double* work, const int* lwork, int* iwork, const int* liwork, int* info);
+void dgesdd_(const char* jobz, const int* m, const int* n, double* a, const int* lda, double* s,
+             double* u, const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork,
+             int* iwork, int* info);
 void dsteqr_(const char* compz, const int* n, double* d, double* e, double* z, const int* ldz,
              double* work, int* info);
 // Functions of OpenBLAS that no header declares.
@@ -233,6 +236,31 @@ SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors) {
                 "symmetric_eigen: LAPACK dsyevd failed with info = " + std::to_string(info));
   }
   if (vectors) result.vectors = std::move(a);
+  return result;
+}
+
+SingularValues singular_values(MatrixXd a) {
+  const int m = as_int(a.rows());
+  const int n = as_int(a.cols());
+  const int least = std::min(m, n);
+  SingularValues result{VectorXd(least), MatrixXd(m, least), MatrixXd(n, least)};
+  if (least == 0) return result;
+  MatrixXd right(least, n);
+  std::vector<int> iwork(8 * static_cast<std::size_t>(least));
+  int info = 0;
+  int lwork = -1;
+  double work_size = 0.0;
+  dgesdd_("S", &m, &n, a.data(), &m, result.values.data(), result.left.data(), &m, right.data(),
+          &least, &work_size, &lwork, iwork.data(), &info);
+  lwork = static_cast<int>(work_size);
+  std::vector<double> work(static_cast<std::size_t>(lwork));
+  dgesdd_("S", &m, &n, a.data(), &m, result.values.data(), result.left.data(), &m, right.data(),
+          &least, work.data(), &lwork, iwork.data(), &info);
+  if (info != 0) {
+    throw Error(ErrorKind::kInternal,
+                "singular_values: LAPACK dgesdd failed with info = " + std::to_string(info));
+  }
+  result.right = right.transpose();
   return result;
 }
 

@@ -13,18 +13,8 @@
 #include <string>
 #include <string_view>
 
-#include "headway/error.hpp"
-
-// The emulator's checks, without Catch2.
-#define REQUIRE(holds)                                                          \
-  do {                                                                          \
-    if (!(holds)) {                                                             \
-      throw headway::Error(headway::ErrorKind::kInternal, "emulator: " #holds); \
-    }                                                                           \
-  } while (false)
-#define REQUIRE_FALSE(fails) REQUIRE(!(fails))
-
 #include "emulated_step.hpp"
+#include "headway/error.hpp"
 #include "training/model/transformer_engine.hpp"
 #include "training/step/stack_meeting.hpp"
 

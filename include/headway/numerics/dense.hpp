@@ -87,6 +87,14 @@ SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors);
 /// shorter). All NaN if an entry is not finite. Cost O(n^3).
 SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below);
 
+/// A = left diag(values) right^T for m x n A: the min(m, n) singular values in falling order, and
+/// their vectors as columns. A is finite. Cost O(m n min(m, n)).
+struct SingularValues {
+  VectorXd values;
+  MatrixXd left, right;
+};
+SingularValues singular_values(MatrixXd a);
+
 /// Binds OpenBLAS to one thread a call. The program and every study call it first; safe to repeat.
 void use_single_threaded_blas();
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -178,6 +179,23 @@ TEST_CASE("Solves, inverse and determinant of a factor are those of the matrix")
                WithinAbs(symmetric_eigen(a, false).values.array().log().sum(), 1e-10));
   }
   CHECK(SpdFactor::factor(MatrixXd(0, 0))->condition_estimate() == 1.0);
+}
+
+TEST_CASE("Singular values and their vectors give the matrix back, in falling order") {
+  for (const Sizes& s : {Sizes{0, 3, 0}, {1, 1, 1}, {5, 3, 3}, {3, 5, 3}, {33, 17, 17}}) {
+    MatrixXd a = random_matrix(s.m, s.n, 1);
+    if (s.m == 33) a.col(4) = a.col(7);  // one value is zero
+    CAPTURE(s.m, s.n);
+    const SingularValues svd = singular_values(a);
+    REQUIRE(svd.values.size() == s.k);
+    const MatrixXd identity = MatrixXd::Identity(s.k, s.k);
+    CHECK(difference(svd.left.transpose() * svd.left, identity) < 1e-13);
+    CHECK(difference(svd.right.transpose() * svd.right, identity) < 1e-13);
+    CHECK(difference(svd.left * svd.values.asDiagonal() * svd.right.transpose(), a) < 1e-12);
+    CHECK(std::is_sorted(svd.values.begin(), svd.values.end(), std::greater<>()));
+    if (s.m == 33) CHECK(svd.values(s.k - 1) < 1e-13);
+  }
+  CHECK(singular_values(MatrixXd::Constant(1, 2, -3.0)).values(0) > 4.24);
 }
 
 TEST_CASE("half solves work on blocks of larger matrices") {

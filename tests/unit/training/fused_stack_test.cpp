@@ -1,5 +1,6 @@
 // A stack of runs in one hand-written step, on the emulator: each has the bits that it has alone,
-// whatever stands beside it, and whenever the operations run that may run aside.
+// whatever stands beside it, and whenever the operations run that may run aside. The longest two
+// are not for sanitizers, since the emulator checks every access itself.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -177,7 +178,7 @@ TEST_CASE("A run has the same bits in any stack: attention kernels made for narr
   }
 }
 
-TEST_CASE("A run has the same bits in any stack: mixtures of experts") {
+TEST_CASE("A run has the same bits in any stack: mixtures of experts", "[not_sanitized]") {
   TransformerOptions model = model_of("softmax");
   model.feed_forward = FeedForward::kMixture;
   model.experts = 3;
@@ -197,7 +198,7 @@ TEST_CASE("A run has the same bits in any stack: linear-value networks") {
   check_stacks(model, CountingTask(5, false));
 }
 
-TEST_CASE("A run has the same bits in any stack: bf16") {
+TEST_CASE("A run has the same bits in any stack: bf16", "[not_sanitized]") {
   const PatternTask task(5, 2, true);
   check_stacks(model_of("softmax_hyla"), task, {}, Precision::kBfloat16);
   GpuDevice by_shape;

@@ -3,6 +3,8 @@
 #include "attention_checks.hpp"
 #include "catch.hpp"
 #include "emulated_attention.hpp"
+#include "training/kernels/cuda/attention_binding.hpp"
+#include "training/kernels/cuda/attention_large_launches.hpp"
 #include "training/kernels/cuda/attention_time.hpp"
 
 using namespace headway::testing;  // NOLINT: a test
@@ -18,6 +20,8 @@ using headway::training::GpuAttentionPlan;
 using headway::training::GpuDevice;
 using headway::training::Nonlinearity;
 using headway::training::plan_gpu_attention;
+
+namespace emulated = headway::training::emulated_kernels;
 
 namespace {
 
