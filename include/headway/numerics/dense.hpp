@@ -88,7 +88,7 @@ SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors);
 SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below);
 
 /// A = left diag(values) right^T for m x n A: the min(m, n) singular values in falling order, and
-/// their vectors as columns. A is finite. Cost O(m n min(m, n)).
+/// their vectors as columns. Error{kInternal} where LAPACK finds none. Cost O(m n min(m, n)).
 struct SingularValues {
   VectorXd values;
   MatrixXd left, right;

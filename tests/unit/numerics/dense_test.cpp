@@ -195,7 +195,8 @@ TEST_CASE("Singular values and their vectors give the matrix back, in falling or
     CHECK(std::is_sorted(svd.values.begin(), svd.values.end(), std::greater<>()));
     if (s.m == 33) CHECK(svd.values(s.k - 1) < 1e-13);
   }
-  CHECK(singular_values(MatrixXd::Constant(1, 2, -3.0)).values(0) > 4.24);
+  CHECK_THAT(singular_values(MatrixXd::Constant(1, 2, -3.0)).values(0),
+             WithinRel(3.0 * std::sqrt(2.0), 1e-14));
 }
 
 TEST_CASE("half solves work on blocks of larger matrices") {
