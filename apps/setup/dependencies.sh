@@ -8,7 +8,7 @@
 #                                     which are installed only where the system has them
 #   DOCS=on                           adds what builds the site of the documentation (make docs)
 #   TESTING=on                        adds what only tests need: that, a Slurm of one node, started and ended by its test,
-#                                     a browser that looks at the pages, and zsh
+#                                     a browser that looks at the pages, zsh, and the compiler of tests with sanitizers
 #   LINT=on                           adds what `make lint` runs
 #   FUZZING=on                        adds the compiler of `make fuzz`
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
@@ -36,15 +36,15 @@ shell_packages="zsh"
 [ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages='' shell_packages=''
 lint_packages="cppcheck clang-tidy"
 [ "${LINT:-off}" = on ] || lint_packages=
-fuzzing_packages="clang libclang-rt-dev"
-[ "${FUZZING:-off}" = on ] || fuzzing_packages=
+clang_packages="clang libclang-rt-dev libomp-dev"
+[ "${TESTING:-off}${FUZZING:-off}" != offoff ] || clang_packages=
 docs_packages="doxygen furo python3-myst-parser python3-sphinx libjs-mathjax"
 [ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn" # a figure of the gallery
 [ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then
   printf '%s\n' $packages $text_packages $training_packages $mpi_packages $scalapack_packages \
-    $slurm_packages $browser_packages $shell_packages $docs_packages $lint_packages $fuzzing_packages
+    $slurm_packages $browser_packages $shell_packages $docs_packages $lint_packages $clang_packages
   exit 0
 fi
 
@@ -130,7 +130,7 @@ install_optional() {
 install_required
 install_optional "byte-pair encoding of texts" $text_packages
 [ -z "$lint_packages" ] || install_optional "make lint" $lint_packages
-[ -z "$fuzzing_packages" ] || install_optional "make fuzz" $fuzzing_packages
+[ -z "$clang_packages" ] || install_optional "the compiler of sanitizers and fuzzers" $clang_packages
 install_optional "MPI (one study on several machines at once)" $mpi_packages
 install_optional "ScaLAPACK (one problem larger than a machine)" $scalapack_packages
 [ -z "$slurm_packages" ] || install_optional "the tests of the job scripts" $slurm_packages

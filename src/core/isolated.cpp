@@ -12,14 +12,6 @@
 #include <cstdio>
 #include <fstream>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HEADWAY_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HEADWAY_ADDRESS_SANITIZER 1
-#endif
-#endif
-
 namespace headway {
 namespace {
 

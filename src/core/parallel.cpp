@@ -18,7 +18,7 @@ namespace {
 
 // GCC's OpenMP is not instrumented for the thread sanitizer, which therefore would not see how it
 // orders its threads. A build with the sanitizer uses plain threads instead.
-#ifdef __SANITIZE_THREAD__
+#ifdef HEADWAY_THREAD_SANITIZER
 
 thread_local bool in_team = false;
 bool is_in_team() { return in_team; }

@@ -7,7 +7,7 @@
 namespace headway::training::detail {
 namespace {
 
-constexpr Index kLine = 16;  // floats of 64 bytes
+constexpr Index kCacheLine = 16;  // floats of 64 bytes
 constexpr std::size_t kSlots = 8;
 
 }  // namespace
@@ -34,7 +34,7 @@ PartialSums::PartialSums(Index groups, std::vector<Part> parts)
     : parts_(std::move(parts)), begun_(static_cast<std::size_t>(groups)), groups_(groups) {
   for (const Part& part : parts_) {
     offsets_.push_back(stride_);
-    stride_ += (part.floats + kLine - 1) / kLine * kLine;
+    stride_ += (part.floats + kCacheLine - 1) / kCacheLine * kCacheLine;
   }
   sums_ = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(groups_ * stride_));
 }

@@ -8,7 +8,7 @@
 #include "sampling/static_hmc.hpp"
 #include "sampling_targets.hpp"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(HEADWAY_ADDRESS_SANITIZER) && !defined(HEADWAY_THREAD_SANITIZER)
 
 namespace {
 std::atomic<long> allocations{0};

@@ -1,6 +1,6 @@
 #include "headway/theory/kernel_cost.hpp"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(HEADWAY_ADDRESS_SANITIZER) && !defined(HEADWAY_THREAD_SANITIZER)
 #include <malloc.h>
 #endif
 
@@ -131,7 +131,7 @@ TEST_CASE("packed kernels are stored as long as they take less than half of the 
   }
 }
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(HEADWAY_ADDRESS_SANITIZER) && !defined(HEADWAY_THREAD_SANITIZER)
 namespace {
 
 /// Bytes that the program holds from malloc.
