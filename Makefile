@@ -83,7 +83,8 @@ endif
 	$(PLOT) --only kernel_alignment $(RESULT)-align.h5
 	$(PLOT) --only head_scores,pruning $(RESULT)-prune.h5
 
-# Clang compiles tests with sanitizers in half of GCC's time. It is taken where it links them. A tree keeps its compiler.
+# Clang compiles tests with sanitizers in about 60 % of GCC's time. It is taken where it can link such a program. A tree keeps
+# the compiler that began it.
 PROBE := \#include <omp.h>\nint main() {}\n
 SANITIZING = $(if $(wildcard build/asan/CMakeCache.txt),,$(shell printf '$(PROBE)' | \
   clang++ -fopenmp -fsanitize=address,undefined -x c++ -o /dev/null - 2>/dev/null && echo -DCMAKE_CXX_COMPILER=clang++))

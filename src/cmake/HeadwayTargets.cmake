@@ -14,7 +14,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # half a gigabyte a compiler; else a tenth of its time is garbage collection
   target_compile_options(headway_options INTERFACE --param=ggc-min-expand=300 --param=ggc-min-heapsize=2097152)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # else a precompiled header out of ccache is older than its headers
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # Else clang refuses a precompiled header from ccache, since the headers in it have other times.
   target_compile_options(headway_options INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 if(HEADWAY_NATIVE)
@@ -25,7 +26,7 @@ if(HEADWAY_BUILD_FUZZERS)
                          -fsanitize-coverage-allowlist=${PROJECT_SOURCE_DIR}/tests/fuzz/counted_code.txt)
 endif()
 if(HEADWAY_SANITIZERS)
-  foreach(sanitizer address thread)  # each compiler has a way of its own to say this
+  foreach(sanitizer address thread)  # GCC and clang tell the code in different ways
     if(HEADWAY_SANITIZERS MATCHES "${sanitizer}")
       string(TOUPPER ${sanitizer} upper)
       target_compile_definitions(headway_options INTERFACE HEADWAY_${upper}_SANITIZER)
