@@ -15,7 +15,11 @@ constexpr double kOrdersOfThree = 6.0;
   throw Error(ErrorKind::kInternal, "sraven: unknown rule");
 }
 
-// Step from a column to the next of the constant rule and the progressions.
+constexpr std::array kStepRules = {SravenRule::kConstant, SravenRule::kPlusOne,
+                                   SravenRule::kPlusTwo, SravenRule::kMinusOne,
+                                   SravenRule::kMinusTwo};
+
+// Step from a column to the next.
 int step_of(SravenRule rule) {
   switch (rule) {
     case SravenRule::kConstant:
@@ -33,7 +37,11 @@ int step_of(SravenRule rule) {
   }
 }
 
-int modulo(int x, int values) { return ((x % values) + values) % values; }
+// Without a division, for what sums, differences and steps can be: -values <= x < 2 values.
+int modulo(int x, int values) {
+  if (x < 0) return x + values;
+  return x < values ? x : x - values;
+}
 
 bool same_symbols(std::span<const std::uint8_t> row, std::span<const std::uint8_t> other) {
   return std::is_permutation(row.begin(), row.end(), other.begin(), other.end());
@@ -67,17 +75,23 @@ std::string_view sraven_rule_name(SravenRule rule) {
   return kNames.at(number);
 }
 
+unsigned rules_of_row(int values, int a, int b, int c) {
+  const auto bit = [](SravenRule rule, bool follows) {
+    return follows ? 1U << static_cast<unsigned>(rule) : 0U;
+  };
+  unsigned rules = bit(SravenRule::kSum, c == modulo(a + b, values)) |
+                   bit(SravenRule::kDifference, c == modulo(a - b, values)) |
+                   bit(SravenRule::kDistributeThree, a != b && b != c && a != c);
+  const int step = modulo(b - a, values);
+  if (modulo(c - b, values) != step) return rules;
+  for (const SravenRule rule : kStepRules) rules |= bit(rule, step == modulo(step_of(rule), values));
+  return rules;
+}
+
 bool row_follows(SravenRule rule, int values, int a, int b, int c) {
-  switch (rule) {
-    case SravenRule::kSum:
-      return c == modulo(a + b, values);
-    case SravenRule::kDifference:
-      return c == modulo(a - b, values);
-    case SravenRule::kDistributeThree:
-      return a != b && b != c && a != c;
-    default:
-      return b == modulo(a + step_of(rule), values) && c == modulo(b + step_of(rule), values);
-  }
+  const auto number = static_cast<unsigned>(rule);
+  if (number >= kSravenRules) throw_unknown_rule();
+  return ((rules_of_row(values, a, b, c) >> number) & 1U) != 0;
 }
 
 bool grid_follows(SravenRule rule, int values, const SravenGrid& grid) {

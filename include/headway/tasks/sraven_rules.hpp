@@ -35,8 +35,12 @@ using SravenGrid = std::array<std::uint8_t, kSravenPanels>;
 
 std::string_view sraven_rule_name(SravenRule rule);  ///< "constant", "plus one", ...
 
-/// Whether a row obeys the rule among `values` = F symbols. For distribute-three one row only needs
-/// distinct symbols; grid_follows() also checks that the rows share them.
+/// The rules that a row obeys among `values` = F symbols, of 0 to F - 1: bit i is rule i. For
+/// distribute-three one row only needs distinct symbols; grid_follows() also checks that the rows
+/// share them.
+unsigned rules_of_row(int values, int a, int b, int c);
+
+/// Whether a row obeys the rule: one bit of rules_of_row().
 bool row_follows(SravenRule rule, int values, int a, int b, int c);
 
 /// Whether all three rows obey the rule, and for distribute-three share their symbols.
