@@ -102,13 +102,13 @@ std::optional<GramResult> share_gram(const Options& options, GramJob& job, Obser
 Verb gram_verb() {
   return make_shared_verb<GramJob, GramResult>(
       {.name = headway::kGramVerb,
-       .summary = "sum data sets of any size into a Gram matrix for solve and sample",
+       .summary = "sum data sets of any size into a Gram matrix for solve, sample and prune",
        .sections = {"model"},
        .own = {kShardOption},
        .about =
            "Reads files of path features once, in blocks, and writes their Gram matrix, which has "
-           "the same size for any number of examples. solve and sample take it in place of the "
-           "data.",
+           "the same size for any number of examples. solve, sample and prune take it in place of "
+           "the data.",
        .examples = {{"headway gram part-*.h5 -o all.h5", "then headway solve all.h5"}},
        .more_inputs = "further data-set files, whose examples are added"},
       {.load = &load_gram,

@@ -123,25 +123,26 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
 
 std::vector<ExplainedTable> latents_tables() {
   const Explained layer = {"layer", "of the codes, from 1; all: the codes of all layers together"};
-  return {
-      {"First table, what is decoded",
-       {kVariantColumn,
-        kSeedsColumn,
-        layer,
-        {"decoder",
-         "what is asked: term, bits (fuzzy logic), rule (SRAVEN), or answer, the network's answer"},
-        {"metric", "how the answers are scored: f1, balanced_accuracy or r2"},
-        {"train", "score on tasks of training"},
-        {"held out", "score on tasks never seen, mean over seeds with its standard error"},
-        {"+- tasks", "standard error of that score over the held-out tasks"},
-        {"chance", "the best score without looking at the codes"},
-        {"shuffled", "score of decoders fitted to labels exchanged between tasks"},
-        {"untrained", "score with the random weights that training began with"}}},
-      {"Second table, how alike the codes are",
-       {kVariantColumn,
-        layer,
-        {"same label, different labels",
-         "mean cosine between a code of a training task and one of a held-out task"}}}};
+  return {{"First table, what is decoded",
+           {kVariantColumn,
+            kSeedsColumn,
+            layer,
+            {"decoder",
+             "what is asked: term, bits (fuzzy logic), rule (SRAVEN), or answer, the right answer "
+             "of the "
+             "example"},
+            {"metric", "how the answers are scored: f1, balanced_accuracy or r2"},
+            {"train", "score on tasks of training"},
+            {"held out", "score on tasks never seen, mean over seeds with its standard error"},
+            {"+- tasks", "standard error of that score over the held-out tasks"},
+            {"chance", "the best score without looking at the codes"},
+            {"shuffled", "score of decoders fitted to labels exchanged between tasks"},
+            {"untrained", "score with the random weights that training began with"}}},
+          {"Second table, how alike the codes are",
+           {kVariantColumn,
+            layer,
+            {"same label, different labels",
+             "mean cosine between a code of a training task and one of a held-out task"}}}};
 }
 
 }  // namespace

@@ -154,6 +154,9 @@ Verb train_verb() {
        .examples = {{"headway train fuzzy-logic-small -o small.h5", "nine networks, ten minutes"},
                     {"headway train sraven-small --dry-run", "parameters, costs and device only"},
                     {"headway train text-small --export weights.npz", "and the parameters"}},
+       .input =
+           "study (TOML), the name of one that comes with Headway, or a result of headway train "
+           "(HDF5), which is trained again",
        .json = "print JSON lines and nothing else: one object for each record of training, and the "
                "result in the last line"},
       {.load = &load_study<TrainJob>,

@@ -84,7 +84,8 @@ unsigned rules_of_row(int values, int a, int b, int c) {
                    bit(SravenRule::kDistributeThree, a != b && b != c && a != c);
   const int step = modulo(b - a, values);
   if (modulo(c - b, values) != step) return rules;
-  for (const SravenRule rule : kStepRules) rules |= bit(rule, step == modulo(step_of(rule), values));
+  for (const SravenRule rule : kStepRules)
+    rules |= bit(rule, step == modulo(step_of(rule), values));
   return rules;
 }
 

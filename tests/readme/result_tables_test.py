@@ -3,6 +3,7 @@ sources of figures, and what sentences say without a number."""
 
 import copy
 import json
+import math
 import os
 import pathlib
 import re
@@ -273,6 +274,8 @@ class SentencesAboutNetworks(unittest.TestCase):
 class SentencesAboutHeads(unittest.TestCase):
     def test_one_shot_images(self):
         self.assertTrue(one_shot.gains_are_positive())
+        for gains in one_shot.wide_gains():
+            self.assertLess(abs(statistics.mean(gains)), 2 * statistics.stdev(gains) / math.sqrt(len(gains)))
         self.assertEqual([result["made"]["seed"] for result in one_shot.five("train", fresh=True)], [6, 7, 8, 9, 10])
         self.assertEqual(len(one_shot.five("solve")), 5)
 

@@ -69,7 +69,7 @@ def scaling():
 
 
 def scaling_table():
-    return [["tokens", "held out", *VARIANTS, "softmax", "linear", "hyla"]] + [
+    return [["tokens", "held out", *(f"{of}: {name}" for of in ("known", "unknown") for name in VARIANTS)]] + [
         [*cell, *(average(score[of] for score in scores[name].values()) for of in (0, 1) for name in VARIANTS)]
         for cell, scores in scaling().items()]
 
@@ -209,7 +209,7 @@ SENTENCES = [
      ablation_claim),
     ("results/attention-ablation.md", "Seeds of one variant are up to {} points apart", seed_spread),
     ("results/attention-ablation.md", "RMSHead adds {} points to linear attention", rms_head_gain),
-    ("results/attention-ablation.md", "They lose {}, {} and {} points after their best step.", early_losses),
+    ("results/attention-ablation.md", "they lose {}, {} and {} points after their best step.", early_losses),
     ("results/attention-ablation.md", "have {} times the parameters. They change the mean by at most {} points", of_mixtures),
     ("results/fuzzy-logic-small.md", "not shown at this size: {} points with a decoder alone, {} with an encoder.** "
      "Its lead over linear attention is shown: {} and {} points.", small_leads),

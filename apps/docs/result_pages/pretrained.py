@@ -108,7 +108,7 @@ def tasks_table():
 
     row("right on test texts, the network", lambda task: [one["accuracy"] for one in task], 3)
     row("right on test texts, the theory", lambda task: [predicted(one, "all parts", "accuracy") for one in task], 3)
-    row("order of removal, one split and another", between_splits, 2)
+    row("rank correlation of removal, one split and another", between_splits, 2)
     row("rise of the loss without the dearest head", lambda task: [max(one["removed"]["mean"]["loss_change"])
                                                                    for one in task], 3)
     row("rise of the loss, its error", lambda task: [statistics.mean(one["removed"]["mean"]["loss_change_error"])

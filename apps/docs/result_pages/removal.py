@@ -100,13 +100,13 @@ def networks_table():
         rows.append([words, *(shown(value(run, result), digits) for _, run, result in networks())])
 
     row("$R^2$ of the network", lambda run, _: of_held_out(run, "r2"), 2)
-    row("it loses most $R^2$, by one head", lambda run, _: max(losses(run).values()), 2)
+    row("$R^2$ lost without the head that costs most", lambda run, _: max(losses(run).values()), 2)
     row("the same head at its mean", lambda run, _: -run["heads"]["r2_change_mean"][dearest(run)], 2)
-    row("the predictor's error rises most, by one head (%)", lambda _, result: max(rises(result).values()), 1)
+    row("largest rise of the predictor's error without one head (%)", lambda _, result: max(rises(result).values()), 1)
     row("squared error of the network", lambda run, _: of_held_out(run, "loss"), 4)
     row("squared error of the predictor", lambda _, result: by_validation(result)["test_mean_squared_error"], 4)
-    row("$R^2$ without four heads, by sensitivity", lambda run, _: after_four(run)[0], 2)
-    row("$R^2$ without four heads, at random", lambda run, _: after_four(run)[1], 2)
+    row("$R^2$ without the four heads of least sensitivity", lambda run, _: after_four(run)[0], 2)
+    row("$R^2$ without four heads at random", lambda run, _: after_four(run)[1], 2)
     return rows
 
 

@@ -61,7 +61,7 @@ def reference_row(run, name):
 
 def reference_table(length="reference", column="published, five times as long", rounded=()):
     runs = reference(length)
-    rows = [["attention", "seed", column, "`held_out`", "`test`", "a feature of `held_out`", "train loss"]]
+    rows = [["attention", "seed", column, "`held_out`", "`test`", "features of `held_out`", "train loss"]]
     rows += [reference_row(run, label) for (label, _), run in runs.items()]
     rows += [reference_row(run, f"{run['label']}, trained in bf16") for run in rounded]
     for seed in (1, 2):
