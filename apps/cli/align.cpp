@@ -30,7 +30,8 @@ Verb align_verb() {
        .examples = {{"headway align hmm-four-paths", "a study: its points are solved first"},
                     {"headway align four.h5",
                      "a result of solve, whose order parameters are used"}}},
-      {.compute =
+      {.kind = TheoryVerb::kAligns,
+       .compute =
            [](const Options&, TheoryJob& job, Observer& observer) {
              return headway::align(job.study, job.dataset, observer, job.reused());
            },

@@ -31,7 +31,7 @@ template <class Result>
 struct TheorySteps {
   bool reuses = true;    ///< takes the order parameters of a result given as input
   bool goes_on = false;  ///< an interrupted run continues from its checkpoints
-  /// What memory must hold: kSamples has draws beside the solution.
+  /// What memory must hold: kSamples has draws beside the solution, kAligns a whole kernel.
   TheoryVerb kind = TheoryVerb::kSolves;
   std::function<Result(const Options&, TheoryJob&, Observer&)> compute;
   std::string (*table)(const Study&, const Result&);

@@ -5,7 +5,9 @@
 namespace headway {
 
 /// How a long computation talks to its caller. The base class ignores everything and never
-/// interrupts; the program's own observer prints. Algorithms call it from one thread at a time.
+/// interrupts; the program's own observer prints. Algorithms call progress(), whole(), warning()
+/// and note() from one thread at a time. interrupted() may be called from several at once, and
+/// beside the others: let it read an atomic.
 class Observer {
  public:
   Observer() = default;

@@ -15,6 +15,7 @@
 namespace headway {
 
 /// How long solutions are checkpointed, sweep point by sweep point. Either function may be empty.
+/// Several threads call them at once, for different points.
 struct SolveHooks {
   std::function<void(std::size_t point, const theory::SaddlePointState&)> save;
   /// What an earlier call left of this point; nothing: start afresh.

@@ -1,6 +1,7 @@
 #include "headway/numerics/dense.hpp"
 
 #include <cblas.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -40,7 +41,18 @@ namespace {
 constexpr std::size_t kBlasBuffer = std::size_t{160} << 20U;  // bytes of address space, at most
 constexpr int kMostBlasBuffers = 64;  // it has room for twice the threads that it was built for
 
-int as_int(Index n) { return static_cast<int>(n); }
+// BLAS and LAPACK count in 32 bits. A larger number would wrap, and they would compute something
+// else without a word.
+int as_int(Index n) {
+  if (n > std::numeric_limits<int>::max()) {
+    throw Error(
+        ErrorKind::kUnavailable,
+        fmt::format("a matrix of {} rows or columns: must be at most {}, which is as far as "
+                    "BLAS and LAPACK count. Take fewer examples or features",
+                    n, std::numeric_limits<int>::max()));
+  }
+  return static_cast<int>(n);
+}
 
 CBLAS_TRANSPOSE cblas(Transpose t) { return t == Transpose::kYes ? CblasTrans : CblasNoTrans; }
 
@@ -215,6 +227,13 @@ MatrixXd SpdFactor::inverse() const {
 SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors) {
   SymmetricEigen result;
   const int n = as_int(a.rows());
+  if (vectors && n > kLargestEigenvectors) {
+    throw Error(
+        ErrorKind::kUnavailable,
+        fmt::format("eigenvectors of a matrix of {} rows: must be at most {}, which is as far "
+                    "as LAPACK's dsyevd counts its workspace",
+                    n, kLargestEigenvectors));
+  }
   result.values.resize(n);
   if (n == 0) return result;
   const char* job = vectors ? "V" : "N";

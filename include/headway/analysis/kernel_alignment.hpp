@@ -13,7 +13,7 @@ struct KernelAlignment {
 };
 
 /// kernel: symmetric n x n without T (lower triangle read); labels: n numbers, not all zero (else
-/// the overlaps are NaN). Cost about 9 n^3 flops.
-KernelAlignment kernel_alignment(const MatrixXd& kernel, const VectorXd& labels);
+/// the overlaps are NaN). Cost about 9 n^3 flops and 2 n^2 numbers beside the kernel.
+KernelAlignment kernel_alignment(MatrixXd kernel, const VectorXd& labels);
 
 }  // namespace headway::analysis

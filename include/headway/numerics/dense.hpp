@@ -82,6 +82,11 @@ struct SymmetricEigen {
   VectorXd values;
   MatrixXd vectors;
 };
+/// Most rows of a matrix whose eigenvectors symmetric_eigen() computes: LAPACK's dsyevd takes
+/// 1 + 6 n + 2 n^2 numbers of workspace, which it counts in 32 bits.
+inline constexpr int kLargestEigenvectors = 32766;
+/// Error{kUnavailable} if `vectors` are asked for of a larger matrix. Memory: with vectors
+/// 2 n^2 numbers beside `a`.
 SymmetricEigen symmetric_eigen(MatrixXd a, bool vectors);
 /// The same for the symmetric tridiagonal matrix with this diagonal and, below it, `below` (one
 /// shorter). All NaN if an entry is not finite. Cost O(n^3).

@@ -1,13 +1,18 @@
 #include "headway/align.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "headway/analysis/kernel_alignment.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/order_parameters.hpp"
 #include "headway/solve.hpp"
+#include "headway/verbs/theory/plan.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
@@ -18,6 +23,14 @@ using Clock = std::chrono::steady_clock;
 analysis::KernelAlignment alignment_at(const TheoryProblem& problem, const MatrixXd& u) {
   const Eigen::Map<const VectorXd> y(problem.train_labels.data(), problem.train_labels.size());
   return analysis::kernel_alignment(problem.kernels->kernel(u), y);
+}
+
+// An eigenproblem takes much more memory than a solution. No more run at once than fit into half
+// of the machine's.
+int alignments_at_once(const Study& study, const TheoryProblem& problem) {
+  const double bytes = alignment_bytes(problem.train_labels.size());
+  const double fit = std::max(1.0, 0.5 * physical_memory() / bytes);
+  return static_cast<int>(std::min<double>(resolve_threads(study.threads), fit));
 }
 
 VectorXd leading(const VectorXd& values, Index components) {
@@ -41,30 +54,38 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
       architecture_of(study, dataset, study.model.widths.front());
   const analysis::KernelAlignment limit =
       alignment_at(problem, theory::gaussian_process_order_parameters(architecture).layers.front());
-  result.points.resize(result.solve.points.size());
+  std::vector<std::optional<AlignPoint>> points(result.solve.points.size());
+  const auto count = static_cast<double>(points.size());
   std::mutex guard;
   std::size_t done = 0;
-  observer.whole("align", 0.0, static_cast<double>(result.points.size()));
-  parallel_for(static_cast<Index>(result.points.size()), resolve_threads(study.threads),
-               [&](Index i) {
-                 const Clock::time_point start = Clock::now();
-                 const SolvePoint& solved = result.solve.points[static_cast<std::size_t>(i)];
-                 const analysis::KernelAlignment renormalized =
-                     alignment_at(problem, solved.order_parameters.layers.front());
-                 AlignPoint& point = result.points[static_cast<std::size_t>(i)];
-                 point.widths = solved.widths;
-                 point.temperature = solved.temperature;
-                 point.overlaps = leading(renormalized.overlaps, shown);
-                 point.cumulative = leading(renormalized.cumulative, shown);
-                 point.eigenvalues = leading(renormalized.eigenvalues, shown);
-                 point.gaussian_process_overlaps = leading(limit.overlaps, shown);
-                 point.gaussian_process_cumulative = leading(limit.cumulative, shown);
-                 point.gaussian_process_eigenvalues = leading(limit.eigenvalues, shown);
-                 point.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-                 const std::lock_guard<std::mutex> lock(guard);
-                 observer.whole("align", static_cast<double>(++done),
-                                static_cast<double>(result.points.size()));
-               });
+  observer.whole("align", 0.0, count);
+  parallel_for(static_cast<Index>(points.size()), alignments_at_once(study, problem), [&](Index i) {
+    if (observer.interrupted()) return;
+    const Clock::time_point start = Clock::now();
+    const SolvePoint& solved = result.solve.points[static_cast<std::size_t>(i)];
+    const analysis::KernelAlignment renormalized =
+        alignment_at(problem, solved.order_parameters.layers.front());
+    AlignPoint point;
+    point.widths = solved.widths;
+    point.temperature = solved.temperature;
+    point.overlaps = leading(renormalized.overlaps, shown);
+    point.cumulative = leading(renormalized.cumulative, shown);
+    point.eigenvalues = leading(renormalized.eigenvalues, shown);
+    point.gaussian_process_overlaps = leading(limit.overlaps, shown);
+    point.gaussian_process_cumulative = leading(limit.cumulative, shown);
+    point.gaussian_process_eigenvalues = leading(limit.eigenvalues, shown);
+    point.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const std::lock_guard<std::mutex> lock(guard);
+    points[static_cast<std::size_t>(i)] = std::move(point);
+    observer.whole("align", static_cast<double>(++done), count);
+  });
+  for (std::optional<AlignPoint>& point : points) {
+    if (point) {
+      result.points.push_back(std::move(*point));
+    } else {
+      result.solve.interrupted = true;
+    }
+  }
   result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return result;
 }

@@ -116,7 +116,10 @@ class LearnedSolver {
                                                 architecture.paths(), kernel_options(study_));
     solve_point_from(study_, dataset_, problem, {sweep, index, best.of.order_parameters}, observer_,
                      point);
-    point.action = best.action / unit;
+    // S(U, w) has the prior of w beside what is minimised over U. Where another start of U led
+    // lower, `best` is not the minimum.
+    point.action = point.other_minima.empty() ? best.action / unit
+                                              : point.action + best.z.squaredNorm() / unit;
     if (!best.converged) {
       point.summary.converged = false;
       point.summary.message = "attention: " + best.message;

@@ -6,6 +6,7 @@
 
 #include "headway/core/memory.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/dense.hpp"
 #include "headway/path_features.hpp"
 #include "headway/solve.hpp"
 #include "verbs/theory/problem.hpp"
@@ -96,7 +97,29 @@ void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
   plan.least_bytes = plan.feature_bytes + cost.kernel_bytes + cost.state_bytes + cost.work_bytes;
 }
 
+void count_alignment(const tasks::Dataset& dataset, TheoryPlan& plan) {
+  const Index rows = plan.train_examples * plan.outputs;
+  if (rows > numerics::kLargestEigenvectors) {
+    throw Error(
+        ErrorKind::kBadStudy,
+        fmt::format("{}: {} examples of {} outputs: align takes at most {} of both together, "
+                    "which is as far as LAPACK counts",
+                    dataset.name, plan.train_examples, plan.outputs,
+                    numerics::kLargestEigenvectors));
+  }
+  const double bytes = alignment_bytes(rows);
+  const double held = plan.feature_bytes + plan.kernels.kernel_bytes;
+  plan.point_bytes = std::max(plan.point_bytes, bytes);
+  plan.memory_bytes = std::max(plan.memory_bytes, held + bytes);
+  plan.least_bytes = std::max(plan.least_bytes, held + bytes);
+}
+
 }  // namespace
+
+double alignment_bytes(Index rows) {
+  constexpr double kMatrices = 4.0;  // two of the workspace; one more while the kernel is made
+  return kMatrices * kNumber * static_cast<double>(rows) * static_cast<double>(rows);
+}
 
 TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb,
                        int ranks) {
@@ -128,6 +151,7 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
       {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
   count_memory(dataset, plan);
   if (samples) plan.draw_bytes = draw_bytes(study, dataset);
+  if (verb == TheoryVerb::kAligns) count_alignment(dataset, plan);
   return plan;
 }
 

@@ -91,6 +91,12 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
                                    options);
 }
 
+void warn_of_silence(Observer& observer) {
+  observer.warning(
+      "no path carries information about the training labels, so every prediction is 0. Equal "
+      "examples may have opposite labels");
+}
+
 /// Whether any path carries information about the labels (Evaluation::told); warns if none does.
 /// `features`: P x (p r). Cost: one column if something is told, else all.
 bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& observer) {
@@ -104,9 +110,23 @@ bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& obse
       }
     }
   }
-  observer.warning(
-      "no path carries information about the training labels, so every prediction is 0. Equal "
-      "examples may have opposite labels");
+  warn_of_silence(observer);
+  return false;
+}
+
+/// The same from sums over the examples: features Phi, labels Y.
+bool paths_tell(const GramMatrices& data, Observer& observer) {
+  const double rounding =
+      static_cast<double>(data.examples) * std::numeric_limits<double>::epsilon();
+  for (Index j = 0; j < data.gram.rows(); ++j) {
+    for (Index c = 0; c < data.outputs(); ++c) {
+      if (std::abs(data.projection(j, c)) >
+          rounding * std::sqrt(data.gram(j, j) * data.label_square(c, c))) {
+        return true;
+      }
+    }
+  }
+  warn_of_silence(observer);
   return false;
 }
 
@@ -264,6 +284,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
                             "holds Gram matrices; allowed: \"exact\"",
                             word_of(study.sample.sampler), dataset.name));
     }
+    problem.evaluation.told = paths_tell(*dataset.gram, observer);
     problem.kernels = gram_kernels(study, dataset, architecture.variance(0));
     return problem;
   }

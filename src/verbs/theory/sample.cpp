@@ -235,10 +235,12 @@ class PointSampler {
 
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
-    const std::string fingerprint =
-        fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
-                    word_of(study_.sample.sampler), fmt::join(sweep.widths, ","), sweep.temperature,
-                    fmt::join(architecture.variances, ","), dataset_.content_hash);
+    const std::string fingerprint = fmt::format(
+        "sampler {} readout {} attention {} widths {} temperature {:.17g} variances {} "
+        "data {}",
+        word_of(study_.sample.sampler), word_of(readout_of(study_, dataset_)),
+        word_of(study_.model.attention), fmt::join(sweep.widths, ","), sweep.temperature,
+        fmt::join(architecture.variances, ","), dataset_.content_hash);
     if (exact) {
       return std::make_unique<posterior::ExactChain>(
           architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);

@@ -256,6 +256,17 @@ TEST_CASE("A tridiagonal matrix has the spectrum of the dense one") {
   CHECK(none.vectors.array().isNaN().all());
 }
 
+TEST_CASE("a matrix of more rows than BLAS counts is refused") {
+  double nothing = 0.0;  // never read: sizes are looked at first
+  const Index rows = Index{std::numeric_limits<int>::max()} + 11;
+  const Eigen::Map<const MatrixXd, 0, Eigen::OuterStride<>> tall(&nothing, rows, 1,
+                                                                 Eigen::OuterStride<>(rows));
+  MatrixXd product = MatrixXd::Zero(1, 1);
+  CHECK_THROWS_WITH(
+      rank_update_lower(1.0, tall, Transpose::kYes, 0.0, product),
+      Catch::Matchers::ContainsSubstring("2147483658 rows or columns: must be at most 2147483647"));
+}
+
 TEST_CASE("The BLAS describes itself, and stays single-threaded when told twice") {
   use_single_threaded_blas();
   use_single_threaded_blas();

@@ -71,12 +71,20 @@ void check_shown(const std::pair<VectorXd, VectorXd>& wanted, const VectorXd& ei
 
 class Share final : public Observer {
  public:
+  explicit Share(double most = 1e9) : most_(most) {}
   void whole(std::string_view stage, double done, double total, double /*earlier*/) override {
-    if (stage == "align") told.emplace_back(done, total);
+    if (stage != "align") return;
+    told.emplace_back(done, total);
+    stopped_ = done >= most_;
   }
+  [[nodiscard]] bool interrupted() const override { return stopped_; }
   void note(std::string_view text) override { notes.emplace_back(text); }
   std::vector<std::string> notes;
   std::vector<std::pair<double, double>> told;
+
+ private:
+  double most_;
+  bool stopped_ = false;
 };
 
 }  // namespace
@@ -166,6 +174,20 @@ TEST_CASE("align takes the order parameters of an earlier result, and tells its 
   Share none;
   align(study, data, none, &known);
   CHECK(std::count(none.notes.begin(), none.notes.end(), noted(0)) == 1);
+}
+
+TEST_CASE("align that is stopped keeps its finished points") {
+  const tasks::Dataset data = small_dataset({2});
+  Study study = small_study();
+  study.threads = 1;
+  Share whole, part(1.0);
+  const AlignResult all = align(study, data, whole);
+  CHECK_FALSE(all.solve.interrupted);
+  const AlignResult one = align(study, data, part);
+  CHECK(one.solve.interrupted);
+  REQUIRE(one.points.size() == 1);
+  CHECK(one.points[0].eigenvalues == all.points[0].eigenvalues);
+  CHECK(one.solve.points.size() == 4);
 }
 
 TEST_CASE("sums over examples have no kernel between them, also where rows take their place") {

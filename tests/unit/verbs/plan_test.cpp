@@ -226,6 +226,29 @@ TEST_CASE("what does not fit into the memory is told with its sizes, in GiB") {
         "memory of this machine. Lower sample.draws or raise sample.thin");
 }
 
+TEST_CASE("a plan of align has the memory of whole kernels, and refuses more than LAPACK counts") {
+  tasks::Dataset data = as_features(two_outputs());
+  const auto take = [&](Index examples) {
+    data.train.labels.setOnes(examples, 2);
+    data.train.path_features = RowMatrixXd::Ones(examples, 6 * 5);
+  };
+  take(1000);
+  const TheoryPlan solves = plan_of(data), aligns = plan_of(data, TheoryVerb::kAligns);
+  const double bytes = alignment_bytes(2000);
+  CHECK(bytes == 4.0 * 8.0 * 2000.0 * 2000.0);
+  const double held = solves.feature_bytes + solves.kernels.kernel_bytes;
+  CHECK(aligns.memory_bytes == held + bytes);
+  CHECK(aligns.least_bytes == held + bytes);
+  CHECK(aligns.point_bytes == bytes);
+  CHECK(solves.memory_bytes < bytes);
+  take(16384);  // 2^15 rows
+  CHECK_NOTHROW(plan_of(data));
+  CHECK_THROWS_WITH(
+      plan_of(data, TheoryVerb::kAligns),
+      Catch::Matchers::ContainsSubstring("16384 examples of 2 outputs: align takes at "
+                                         "most 32766 of both together"));
+}
+
 TEST_CASE("a plan of samples takes the kernels that their narrow widths need") {
   const tasks::Dataset data = two_outputs();
   Study study = small_study();

@@ -8,6 +8,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "headway/solve.hpp"
+#include "headway/theory/gram.hpp"
 #include "headway/train.hpp"
 #include "headway/train_task.hpp"
 #include "headway/verbs/networks/trained.hpp"
@@ -172,9 +173,19 @@ TEST_CASE("labels that no path tells of are a warning") {
   CHECK(told.all ==
         std::vector<std::string>{"no path carries information about the training labels, so every "
                                  "prediction is 0. Equal examples may have opposite labels"});
+  const auto sums = [&] {
+    tasks::Dataset summed = dataset;
+    summed.gram = theory::gram_matrices(dataset.train.path_features, dataset.train.labels);
+    summed.train.path_features.resize(0, 2);
+    summed.train.labels.resize(0, 1);
+    return summed;
+  };
+  CHECK_FALSE(make_problem(study, sums(), told).evaluation.told);
+  CHECK(told.all.size() == 2);
   dataset.train.labels(0, 0) = 2.0;
   Warnings silent;
   CHECK(make_problem(study, dataset, silent).evaluation.told);
+  CHECK(make_problem(study, sums(), silent).evaluation.told);
   CHECK(silent.all.empty());
 }
 

@@ -11,7 +11,7 @@
 
 namespace headway {
 
-enum class TheoryVerb { kSolves, kSamples };
+enum class TheoryVerb { kSolves, kSamples, kAligns };
 
 /// Sizes of a study of the theory and what it costs, from the functions that also choose how it is
 /// computed. Flops count a multiply-add as two. Features are taken as if all N_0 directions were
@@ -34,8 +34,13 @@ struct TheoryPlan {
   double draw_bytes = 0;     ///< what the draws of `sample` hold at one point
 };
 
-/// Error{kBadStudy} when study and data do not fit each other, or the kernels asked for are
-/// impossible. `ranks`: that may share one problem. Cost: none to speak of.
+/// Memory of one alignment (eq. 52) of a kernel of `rows` = P C rows: the kernel, which becomes its
+/// eigenvectors, and LAPACK's workspace.
+double alignment_bytes(Index rows);
+
+/// Error{kBadStudy} when study and data do not fit each other, the kernels asked for are
+/// impossible, or an alignment has more rows than LAPACK counts. `ranks`: that may share one
+/// problem. Cost: none to speak of.
 TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, TheoryVerb verb,
                        int ranks = 1);
 
