@@ -14,7 +14,7 @@ namespace {
 using analysis::Estimate;
 using analysis::QualityCurve;
 
-constexpr std::size_t kNameWidth = 22;
+constexpr std::size_t kNameWidth = 41;  // the longest name has 38
 
 std::string words(std::string name) {
   std::replace(name.begin(), name.end(), '_', ' ');

@@ -71,19 +71,30 @@ HelpSection options_section(const Verb& verb, bool arguments) {
   return section;
 }
 
-/// The keys of one table of a study file.
-HelpSection keys_section(const Section& section) {
-  HelpSection out{section.name.empty() ? "Keys outside any table" : "[" + section.name + "]"};
+template <class Owner>
+HelpSection table_section(std::string title, std::string lead, const OptionTable<Owner>& table) {
+  HelpSection out{std::move(title), std::move(lead)};
   out.below = true;
-  if (section.task) out.title += fmt::format(" with kind = \"{}\"", word_of(*section.task));
-  out.lead = section.help;
-  const Study defaults;
-  for (const auto& option : section.table.options) {
+  const Owner defaults;
+  for (const auto& option : table.options) {
     const std::string fallback = option.write(defaults);
     out.entries.push_back({option.name, option.help + "\n" + option.allowed +
                                             (fallback.empty() ? "" : "; default " + fallback)});
   }
   return out;
+}
+
+/// The keys of one table of a study file.
+HelpSection keys_section(const Section& section) {
+  std::string title = section.name.empty() ? "Keys outside any table" : "[" + section.name + "]";
+  if (section.task) title += fmt::format(" with kind = \"{}\"", word_of(*section.task));
+  return table_section(std::move(title), section.help, section.table);
+}
+
+HelpSection prior_section() {
+  return table_section(fmt::format("[{}]", kAttentionPriorSection),
+                       "Prior of the attention, which is then learned.",
+                       AttentionPriorOptions::table());
 }
 
 HelpSection sweep_section() {
@@ -107,6 +118,7 @@ void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
       if (section.name == name) sections.push_back(keys_section(section));
     }
     if (name == "sweep") sections.push_back(sweep_section());
+    if (name == kAttentionPriorSection) sections.push_back(prior_section());
   }
 }
 

@@ -9,14 +9,14 @@ namespace headway::cli {
 
 namespace {
 
-/// Prints a study with its defaults and overlays, or what an HDF5 file holds. With overlays, prints
+/// Prints a study with its defaults and overlays, or what an HDF5 file holds. With --set, prints
 /// the study that the HDF5 file stands for.
 int inspect(const Options& options) {
   const std::vector<std::string> overlays = options.study_overlays();
   nlohmann::ordered_json object;
   object["file"] = options.input;
   std::string text;
-  if (io::is_hdf5(options.input) && overlays.empty()) {
+  if (io::is_hdf5(options.input) && options.overlays.empty()) {
     text = io::describe_hdf5_file(options.input);
     object["description"] = text;
   } else {
@@ -38,7 +38,9 @@ Verb inspect_verb() {
       .summary = "show a study with its defaults, or what an HDF5 file holds",
       .about =
           "Prints a study with every default filled in. Of a data set or a result it prints what "
-          "the file holds, where it came from, and the command that makes it again.",
+          "the file holds, where it came from, and the command that makes it again; with --set, "
+          "the "
+          "study that it stands for.",
       .examples = {{"headway inspect hmm-four-paths", "a study with all its defaults"},
                    {"headway inspect four.h5", "a result: contents, origin, command"}},
       .takes = Takes::kStudy,

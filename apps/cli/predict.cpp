@@ -107,6 +107,10 @@ std::string read_predict_data(const Options& options, PredictJob& job, Observer&
     observer.warning(
         fmt::format("{}: is partial; only its finished points predict", options.input));
   }
+  if (!stored.shard.empty()) {
+    observer.warning(fmt::format("{}: is part {} of its study; only its own points predict",
+                                 options.input, stored.shard));
+  }
   const tasks::Dataset data = data_of_result(options, job, stored);
   const tasks::Dataset inputs =
       options.new_inputs ? *options.new_inputs : io::read_new_inputs(options.more_inputs.front());

@@ -35,7 +35,9 @@ std::vector<ExplainedTable> prune_tables() {
          "as score, but an entry of U_1 counts less where only one of its two paths uses the head"},
         {"accuracy without", "accuracy of the predictor without the head, nothing solved again"},
         {"drop", "accuracy with all heads less that"},
-        {"squared error +", "rise of the mean squared error without the head"},
+        {"squared error +",
+         "rise of the mean squared error without the head; it and the next three are of the set "
+         "validation where the data have one, accuracy and drop always of the test set"},
         {"posterior", "standard deviation of that rise over the posterior"},
         {"examples", "standard error of that rise over the examples"},
         {"U = 1",

@@ -64,9 +64,12 @@ SetColumns::SetColumns(const SolveResult& result) {
         return set.name == name && std::isfinite(set.accuracy);
       });
     };
-    columns_.push_back(
-        {name, std::any_of(result.gaussian_process.begin(), result.gaussian_process.end(),
-                           [&](const auto& limit) { return has_accuracy(limit.predictor); })});
+    const auto some = [&](const auto& points) {
+      return std::any_of(points.begin(), points.end(),
+                         [&](const auto& point) { return has_accuracy(point.predictor); });
+    };
+    // Where attention is learned there is no Gaussian process.
+    columns_.push_back({name, some(result.gaussian_process) || some(result.points)});
   }
 }
 

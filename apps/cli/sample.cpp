@@ -67,7 +67,7 @@ Verb sample_verb() {
   return make_shared_verb(
       Verb{.name = "sample",
            .summary = "draw from the exact posterior, with error bars, beside the theory",
-           .sections = {"sample"},
+           .sections = {kAttentionPriorSection, "sample"},
            .own = {kShardOption},
            .about =
                "Draws from the posterior of a network of finite width and puts its means, with "

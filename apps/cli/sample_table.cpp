@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "headway/results/lookup.hpp"
@@ -91,10 +92,25 @@ std::string order_parameters_table(const SampleResult& result) {
   return table.text();
 }
 
+/// Why points have no log evidence, each reason once.
+std::string evidence_reasons(const SampleResult& result) {
+  std::vector<std::string> reasons;
+  for (const SamplePoint& point : result.points) {
+    const std::string& reason = point.evidence_reason;
+    if (!reason.empty() && std::ranges::find(reasons, reason) == reasons.end()) {
+      reasons.push_back(reason);
+    }
+  }
+  std::string out;
+  for (const std::string& reason : reasons) out += wrapped("no log evidence: " + reason + "\n");
+  return out;
+}
+
 }  // namespace
 
 std::string sample_table(const Study& study, const SampleResult& result) {
-  std::string out = study_header(study, result.solve) + runs_table(result);
+  std::string out =
+      study_header(study, result.solve) + runs_table(result) + evidence_reasons(result);
   out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
   return out + order_parameters_table(result) + attention_table(result);
 }

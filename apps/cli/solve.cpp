@@ -70,8 +70,9 @@ std::vector<ExplainedTable> solve_tables() {
       {"Third table, the temperature that each rule chooses, where several are swept",
        {{"widths", "of the network; GP is the Gaussian process"},
         {"chosen by",
-         "validation: largest accuracy on the set of that name; evidence: largest log p(y); test "
-         "labels: largest accuracy on the test set, which is optimistic"},
+         "validation: largest accuracy, of real labels smallest squared error, on the set of that "
+         "name; evidence: largest log p(y); test labels: the same as validation on the test set, "
+         "which is optimistic"},
         {"T, accuracy", "the temperature, and the accuracy there"},
         {"log evidence", "log p(y) in nats at that temperature"}}}};
 }
@@ -82,7 +83,7 @@ Verb solve_verb() {
   return make_shared_verb(
       Verb{.name = "solve",
            .summary = "solve the theory at every width and temperature of a study",
-           .sections = {"", "task", "model", "solve"},
+           .sections = {"", "task", "model", kAttentionPriorSection, "solve"},
            .own = {kShardOption},
            .about = "Finds the saddle point of the action at each width and temperature of the "
                     "study. The "

@@ -114,8 +114,8 @@ void refuse_arrays_in_memory(const Options& options, const Study& study) {
   const std::filesystem::path file = study.task.file();
   if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
   throw Error(ErrorKind::kMissingFile,
-              fmt::format("{}: was made from arrays in memory, which it does not hold; pass them "
-                          "again, in Python",
+              fmt::format("{}: was made from arrays in memory, which it does not hold; in Python, "
+                          "give them to headway.solve again",
                           options.input));
 }
 

@@ -52,6 +52,9 @@ using Share = std::function<std::optional<Computation>(const Options&, Observer&
 inline constexpr const char* kTrainedInput =
     "result of headway train (HDF5) that holds the weights";
 
+/// A table inside [model], whose keys the help of verbs explains that learn attention.
+inline constexpr const char* kAttentionPriorSection = "model.attention_prior";
+
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).
 struct Verb {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "headway/dataset.hpp"
@@ -50,6 +51,16 @@ std::function<Score(const Candidate&)> evidence_score(const std::vector<Candidat
   };
 }
 
+/// How many temperatures a result has. Where attention is learned there is no Gaussian process.
+std::size_t swept_temperatures(const SolveResult& result) {
+  std::set<double> temperatures;
+  for (const GaussianProcessPoint& point : result.gaussian_process) {
+    temperatures.insert(point.temperature);
+  }
+  for (const SolvePoint& point : result.points) temperatures.insert(point.temperature);
+  return temperatures.size();
+}
+
 /// Adds the choice of each rule among the candidates, which are those of one network.
 void choose(const std::vector<Candidate>& candidates, const TemperatureChoice& network,
             std::vector<TemperatureChoice>& choices) {
@@ -75,7 +86,7 @@ void choose(const std::vector<Candidate>& candidates, const TemperatureChoice& n
 
 std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
   std::vector<TemperatureChoice> choices;
-  if (result.gaussian_process.size() < 2) return choices;
+  if (swept_temperatures(result) < 2) return choices;
   std::vector<std::vector<Index>> widths;
   for (const SolvePoint& point : result.points) {
     if (std::find(widths.begin(), widths.end(), point.widths) == widths.end()) {
@@ -87,6 +98,10 @@ std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
       const SolvePoint& point = result.points[i];
       if (point.widths != network || !point.summary.converged) continue;
+      if (!point.minima.empty()) {  // its evidence is that of U for one attention
+        candidates.push_back({i, point.temperature, &point.predictor, kUndefined, kUndefined});
+        continue;
+      }
       const theory::SaddleEvidence& evidence = point.evidence;
       candidates.push_back({i, point.temperature, &point.predictor,
                             evidence.is_laplace() ? evidence.log_evidence : kUndefined,

@@ -71,8 +71,8 @@ void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
   if (divergent > 0) {
     s.warnings.push_back(
         fmt::format("{} of {} draws end a divergent trajectory: the sampler cannot follow the "
-                    "density there and may miss a part of it. Raise target_accept (now {}) towards "
-                    "0.99, or choose variables whose scales vary less",
+                    "density there and may miss a part of it. Raise sample.target_accept (now {}) "
+                    "towards 0.99",
                     divergent, draws, resolved_target_accept(options)));
   }
   if (s.saturated > 0) {

@@ -55,6 +55,14 @@ std::vector<std::string> overlay_parts(const std::string& overlay) {
        quoted_text(clip(overlay, kLongestOverlay)));
 }
 
+/// Whether a text has digits, a sign of a fraction or list, and nothing but what numbers and lists
+/// of them are written with.
+bool looks_like_numbers(const std::string& text) {
+  return text.find_first_of("0123456789") != std::string::npos &&
+         text.find_first_of(".,[") != std::string::npos &&
+         text.find_first_not_of("0123456789.,[]+-eE \t") == std::string::npos;
+}
+
 /// The right-hand side of an overlay: a TOML value, else a string.
 OptionValue overlay_value(const std::string& text) {
   try {
@@ -62,6 +70,12 @@ OptionValue overlay_value(const std::string& text) {
     auto* table = parsed.get<OptionValue::Table>();
     if (table != nullptr && table->size() == 1) return std::move(table->front().value);
   } catch (const Error&) {  // not TOML: a bare string
+  }
+  if (looks_like_numbers(text)) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("--set: {} is no TOML number or list of numbers: write 0.1 and [0.1, 0.2]",
+                    quoted_text(clip(text, kLongestOverlay))));
   }
   return {text, {}};
 }

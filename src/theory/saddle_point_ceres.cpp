@@ -121,9 +121,14 @@ std::string describe(const SaddlePointSummary& summary,
         "Ceres needs hundreds or thousands",
         summary.gradient_norm, summary.iterations);
   }
-  return fmt::format("{}: gradient norm {:.1e} (Ceres: {})",
-                     summary.converged ? "converged" : "not converged", summary.gradient_norm,
-                     ceres_summary.message);
+  if (summary.converged) {
+    return fmt::format("converged: gradient norm {:.1e} (Ceres: {})", summary.gradient_norm,
+                       ceres_summary.message);
+  }
+  return fmt::format(
+      "not converged: gradient norm {:.1e} (Ceres: {}). Its line search sees no smaller change of "
+      "the action; the other optimizers go on from there",
+      summary.gradient_norm, ceres_summary.message);
 }
 
 }  // namespace

@@ -104,6 +104,61 @@ class Undefined(ProgramTest):
         self.assertIsNotNone(json.loads(process.stdout)["points"][0]["accuracy"])
 
 
+class FewExamples(ProgramTest):
+    def test_one_example_has_no_error(self):
+        data = self.path("one.h5")
+        write_path_features(data, **{"test/path_features": np.ones((1, 2, 5)), "test/labels": np.ones(1)})
+        process = run("prune", data, "--json", "--set", "model.widths=[10]")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        for head in json.loads(process.stdout)["points"][0]["heads"]:
+            self.assertIsNone(head["squared_error_change_error"])
+            self.assertIsNotNone(head["squared_error_change"])
+
+    def test_prune_says_that_there_is_no_test_set(self):
+        data = self.path("train.h5")
+        write_path_features(data)
+        with h5py.File(data, "a") as file:
+            del file["test"]
+        self.assertIn("has no test set", run("prune", data, "--set", "model.widths=[10]").stderr)
+
+
+class NoEvidence(ProgramTest):
+    def test_the_reason_stands_below_the_table(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        process = run("sample", data, "--set", "model.widths=[10]", "--set", "sample.draws=5", "--set", "sample.warmup=5",
+                      "--set", "sample.chains=1")
+        self.assertIn("\nno log evidence: 5 draws are too few for ", process.stdout)
+
+
+class LearnedAttention(ProgramTest):
+    def test_further_sets_and_the_choice_of_a_temperature(self):
+        """There is no Gaussian process to take either from."""
+        random = np.random.default_rng(5)
+        data = self.path("data.h5")
+        with h5py.File(data, "w") as file:
+            file.attrs["schema_name"], file.attrs["schema_version"] = "headway-dataset", np.array([1, 0])
+            for split in ("train", "test", "sets/validation"):
+                inputs = random.normal(size=(8, 3, 2))
+                file[split + "/inputs"], file[split + "/labels"] = inputs, np.sign(inputs[:, 0, 0])
+        process = run("solve", data, "--set", "model.attention_prior.heads=[1]", "--set", "model.widths=[10]", "--set",
+                      "model.temperature=[0.1,1]", "--set", "solve.attention_starts=1")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertNotIn("MSE", process.stdout)
+        chosen = process.stdout.split("temperature chosen")[1]
+        self.assertIn("validation", chosen)
+        self.assertIn("test labels", chosen)
+        self.assertNotIn("evidence  ", chosen.split("log evidence")[1])
+
+
+class Inspecting(ProgramTest):
+    def test_threads_do_not_change_what_is_shown(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        self.assertEqual(run("inspect", data, "--threads", "1").stdout, run("inspect", data).stdout)
+        self.assertIn("widths = [10]", run("inspect", data, "--set", "model.widths=[10]").stdout)
+
+
 class LargeNumbers(ProgramTest):
     def test_large_actions_have_the_digits_that_mean_something(self):
         data = self.path("large.h5")

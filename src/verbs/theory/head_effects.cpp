@@ -211,6 +211,7 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
   const MatrixXd again_error = resampled(changes.squared_error);
   const MatrixXd again_accuracy = resampled(changes.accuracy);
   const Eigen::RowVectorXd means = changes.squared_error.colwise().mean();
+  const bool errors = set.labels.rows() > 1;  // one example has none
 
   Changes posterior = changes_at_draws(removal, solved.first_layer_draws, observer);
   if (posterior.squared_error.size() > 0) {
@@ -233,17 +234,19 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
     HeadReport& head = point.heads[static_cast<std::size_t>(h)];
     head.set = set.name;
     head.squared_error_change = means[h];
-    head.squared_error_change_error = deviation_of(again_error, h);
+    head.squared_error_change_error = errors ? deviation_of(again_error, h) : kUndefined;
     head.squared_error_change_without_theory = plain.col(h).mean();
-    head.squared_error_change_without_theory_error = deviation_of(again_plain, h);
+    head.squared_error_change_without_theory_error =
+        errors ? deviation_of(again_plain, h) : kUndefined;
     if (changes.accuracy.rows() > 0) {
       head.accuracy_change = changes.accuracy.col(h).mean();
-      head.accuracy_change_error = deviation_of(again_accuracy, h);
+      head.accuracy_change_error = errors ? deviation_of(again_accuracy, h) : kUndefined;
     }
     if (point.posterior_errors != "draws") continue;
     head.squared_error_change_sd = deviation_of(posterior.squared_error, h);
     head.accuracy_change_sd = deviation_of(posterior.accuracy, h);
   }
+  if (!errors) return;
   const int largest = std::max(1, static_cast<int>(removal.heads()) / 4);
   point.rank_stability =
       analysis::rank_stability({means.data(), means.data() + means.size()},

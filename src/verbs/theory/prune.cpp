@@ -220,6 +220,10 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
                   const SolveResult* known) {
   const Clock::time_point began = Clock::now();
   const TheoryProblem problem = make_problem(study, dataset, observer);
+  if (problem.evaluation.test_labels.rows() == 0) {
+    observer.warning(fmt::format(
+        "{}: has no test set, so accuracies without heads and curves are undefined", dataset.name));
+  }
   PruneResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
   result.path_norms = path_norms(study, dataset, problem);

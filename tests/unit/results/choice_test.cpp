@@ -124,7 +124,17 @@ TEST_CASE("where labels are no classes the smaller squared error is better") {
 TEST_CASE("one temperature is no choice") {
   SolveResult result = built();
   result.gaussian_process.resize(1);
+  result.points = {result.points[0], result.points[3]};
   CHECK(headway::choose_temperatures(result).empty());
+}
+
+TEST_CASE("learned attention has no Gaussian process, and no evidence that compares temperatures") {
+  SolveResult result = built();
+  result.gaussian_process.clear();
+  for (auto& p : result.points) p.minima.resize(1);
+  CHECK(temperatures(result) ==
+        std::map<std::string, double>{
+            {"10 validation", 0.1}, {"10 test", 10}, {"20 validation", 10}, {"20 test", 10}});
 }
 
 TEST_CASE("what was chosen can be looked up") {
