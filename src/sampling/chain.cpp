@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headway/error.hpp"
+#include "headway/sampling/diagnostics.hpp"
 #include "ladder.hpp"
 #include "nuts.hpp"
 #include "sweep.hpp"
@@ -259,6 +260,7 @@ void Chain::close_window() {
 }
 
 void Chain::keep(const TransitionStatistics& done) {
+  add(state_.energies, done.energy);
   const std::int64_t within = (state_.iteration - options_.warmup) % options_.thin;
   accumulate(state_.pending, done, within);
   if (within + 1 < options_.thin) return;

@@ -41,6 +41,15 @@ struct CovarianceState {
   MatrixXd squares;  ///< d x 1 for the diagonal, d x d for the whole matrix
 };
 
+/// Energies of all transitions after warm-up, kept or not.
+struct EnergyState {
+  std::int64_t count = 0;
+  double last = 0.0;  ///< after the last transition
+  double mean = 0.0;
+  double squares = 0.0;  ///< sum of squared deviations from the mean (Welford)
+  double steps = 0.0;    ///< sum of squared differences of successive energies
+};
+
 /// Replica exchange of one chain. Replica 0 is the chain itself, at inverse temperature 1.
 struct LadderState {
   std::vector<double> inverse_temperatures;  ///< 1, ..., 0
@@ -69,6 +78,7 @@ struct ChainState {
   TransitionStatistics pending;  ///< transitions since the last kept draw, when thinning
   std::int64_t evaluations = 0;  ///< of the density, in total
   std::int64_t warmup_divergences = 0;
+  EnergyState energies;
   std::vector<TransitionStatistics> statistics;  ///< one per kept draw
   std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
   // Replica exchange; empty without.

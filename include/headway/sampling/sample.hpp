@@ -27,8 +27,10 @@ struct SamplingSummary {
   std::vector<Index> draws;             ///< kept so far, per chain
   std::vector<double> step_size;        ///< per chain
   std::vector<double> mean_acceptance;  ///< per chain, after warm-up
-  std::vector<double> ebfmi;            ///< per chain; NaN for samplers without momentum
-  std::vector<Index> divergences;       ///< per chain, after warm-up
+  /// Per chain, of all transitions after warm-up, whether kept or thinned away. NaN for samplers
+  /// without momentum, and for a thinned run that goes on from a checkpoint without their energies.
+  std::vector<double> ebfmi;
+  std::vector<Index> divergences;  ///< per chain, after warm-up
   std::int64_t warmup_divergences = 0;
   Index saturated = 0;           ///< draws whose trajectory was cut short, all chains
   std::int64_t evaluations = 0;  ///< of the density or its gradient
