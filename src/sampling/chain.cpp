@@ -299,12 +299,15 @@ void Chain::temper(double beta) {
 }
 
 double Chain::log_likelihood() {
+  ++state_.evaluations;
   return dynamic_cast<TemperedTarget&>(*target_).log_likelihood(point_.position);
 }
 
 void Chain::move_to(const VectorXd& position) {
   point_.position = position;
-  if (uses_gradient(options_.sampler)) hamiltonian_.evaluate(point_);
+  if (!uses_gradient(options_.sampler)) return;
+  hamiltonian_.evaluate(point_);
+  ++state_.evaluations;
 }
 
 }  // namespace headway::sampling

@@ -47,6 +47,7 @@ void count_chains(const Checkpoint& state, const SamplerOptions& options, Sampli
     s.ebfmi.push_back(bfmi_of(chain, energies, options));
     s.warmup_divergences += chain.warmup_divergences;
     s.evaluations += chain.evaluations;
+    for (const ChainState& replica : chain.replicas) s.evaluations += replica.evaluations;
   }
 }
 

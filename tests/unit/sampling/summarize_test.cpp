@@ -84,6 +84,24 @@ TEST_CASE("a summary counts what each chain did after its warm-up") {
   CHECK_THAT(s.ebfmi[0], WithinRel(9.0 / 2.5, 1e-14));  // 0, 1, 0, 1, ...
 }
 
+TEST_CASE("hotter replicas cost evaluations, but their divergences are not the chain's") {
+  Run run;
+  for (ChainState& chain : run.result.state.chains) {
+    for (int k = 1; k < 4; ++k) {
+      ChainState replica;
+      replica.evaluations = 1000 * k;
+      replica.warmup_divergences = 5;
+      replica.statistics = chain.statistics;
+      for (TransitionStatistics& t : replica.statistics) t.divergent = true;
+      chain.replicas.push_back(replica);
+    }
+  }
+  const SamplingSummary s = run.summary();
+  CHECK(s.evaluations == 201 + 2 * 6000);
+  CHECK(s.divergences == std::vector<Index>{0, 0});
+  CHECK(s.warmup_divergences == 5);
+}
+
 TEST_CASE("E-BFMI of a thinned chain is that of all its transitions, or not known") {
   Run run;
   run.options.thin = 3;
