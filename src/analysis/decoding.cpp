@@ -52,7 +52,7 @@ Decoders fit(const DecodingData& data, const DecodingOptions& options, double pe
       out.push_back(fit_logistic(data.codes, data.classes[q], options.class_count, penalty,
                                  start.empty() ? MatrixXd() : start[q].weights));
     } else {
-      out.push_back({Standardisation(data.codes), {}, true, 0, {}});
+      out.push_back({Standardisation(data.codes, kCodeRounding), {}, true, 0, {}});
     }
   }
   return out;

@@ -158,23 +158,6 @@ void minimise_for_a_round(const LogisticProblem& logistic, const Coordinates& co
 
 }  // namespace
 
-Standardisation::Standardisation(const MatrixXd& codes)
-    : mean(codes.colwise().mean().transpose()),
-      deviation(((codes.rowwise() - mean.transpose()).colwise().squaredNorm() /
-                 static_cast<double>(codes.rows()))
-                    .cwiseSqrt()
-                    .transpose()) {
-  // A column that is constant but for rounding must not be scaled up to noise of unit size.
-  for (Index j = 0; j < deviation.size(); ++j) {
-    if (deviation(j) <= 1e-9 * std::abs(mean(j))) deviation(j) = 0.0;
-    if (deviation(j) == 0.0) deviation(j) = 1.0;
-  }
-}
-
-MatrixXd Standardisation::apply(const MatrixXd& codes) const {
-  return (codes.rowwise() - mean.transpose()) * deviation.cwiseInverse().asDiagonal();
-}
-
 MatrixXd LinearDecoder::scores(const MatrixXd& codes) const {
   return scores_of(standardisation.apply(codes), weights);
 }
@@ -201,7 +184,7 @@ std::vector<int> LinearDecoder::classes(const MatrixXd& codes) const {
 
 LinearDecoder fit_ridge(const MatrixXd& codes, const MatrixXd& targets, double penalty) {
   require_rows(codes, targets.rows());
-  LinearDecoder out{Standardisation(codes), {}, true, 0, {}};
+  LinearDecoder out{Standardisation(codes, kCodeRounding), {}, true, 0, {}};
   const MatrixXd z = out.standardisation.apply(codes);  // columns of mean 0
   const auto n = static_cast<double>(codes.rows());
   MatrixXd normal = z.transpose() * z / n;
@@ -268,7 +251,7 @@ LinearDecoder fit_logistic(const MatrixXd& codes, const std::vector<int>& classe
   if ((class_weights.array() > 0.0).count() < 2) {
     throw Error(ErrorKind::kInternal, "logistic regression on labels of one class");
   }
-  LinearDecoder out{Standardisation(codes), {}, true, 0, {}};
+  LinearDecoder out{Standardisation(codes, kCodeRounding), {}, true, 0, {}};
   const MatrixXd z = out.standardisation.apply(codes);
   out.weights = start.size() > 0 ? start : MatrixXd::Zero(codes.cols() + 1, count);
   const LogisticProblem problem{z, classes, class_weights, penalty};

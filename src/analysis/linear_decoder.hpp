@@ -2,19 +2,16 @@
 
 #include <vector>
 
+#include "headway/analysis/standardisation.hpp"
 #include "headway/types.hpp"
 
 // Linear decoders of a code z. Columns of codes are standardised by the mean and the deviation of
 // the codes that a decoder is fitted to.
 namespace headway::analysis {
 
-/// Mean and deviation of every column; a deviation of 0 counts as 1.
-struct Standardisation {
-  VectorXd mean, deviation;  ///< [H]
-
-  explicit Standardisation(const MatrixXd& codes);
-  [[nodiscard]] MatrixXd apply(const MatrixXd& codes) const;
-};
+/// Columns of codes that vary by at most this share of their mean count as constant. It is below
+/// float32 rounding, unlike that of the readouts of heads: scores count what can be read off that.
+inline constexpr double kCodeRounding = 1e-9;
 
 /// Stands for no answer: all classes are equally likely.
 inline constexpr int kNoAnswer = -1;

@@ -8,16 +8,19 @@ namespace headway::analysis {
 namespace {
 
 constexpr double kTiny = 1e-12;
+// Networks compute in float32, where a constant column scatters by some 1e-7 of its size. Scaled to
+// unit size, that scatter would outweigh all other columns once a removed head moves the column. A
+// column that varies by 1e-5 is far above float32 rounding, and counts.
+constexpr double kReadoutRounding = 1e-6;
 constexpr int kSmallestPower = -4, kLargestPower = 3;  // of the penalties, powers of ten
 
 }  // namespace
 
 RidgeReadout::RidgeReadout(const MatrixXd& x, const MatrixXd& y, std::optional<double> with)
-    : mean(x.colwise().mean()), offset(y.colwise().mean()), wide_(x.rows() <= x.cols()) {
-  MatrixXd standardised = x.rowwise() - mean;
-  scale = standardised.array().square().colwise().mean().sqrt().matrix();
-  scale = (scale.array() > 0.0).select(scale, 1.0);
-  standardised.array().rowwise() /= scale.array();
+    : standardisation(x, kReadoutRounding),
+      offset(y.colwise().mean()),
+      wide_(x.rows() <= x.cols()) {
+  const MatrixXd standardised = standardisation.apply(x);
   numerics::SymmetricEigen eigen =
       numerics::symmetric_eigen(wide_ ? MatrixXd(standardised * standardised.transpose())
                                       : MatrixXd(standardised.transpose() * standardised),
@@ -62,8 +65,7 @@ VectorXd RidgeReadout::spared() const {
 }
 
 MatrixXd RidgeReadout::answers(const MatrixXd& x) const {
-  const MatrixXd z = (x.rowwise() - mean).array().rowwise() / scale.array();
-  return (z * weights).rowwise() + offset;
+  return (standardisation.apply(x) * weights).rowwise() + offset;
 }
 
 MatrixXd RidgeReadout::pull(const MatrixXd& z, const std::vector<Index>& of) const {
@@ -71,12 +73,11 @@ MatrixXd RidgeReadout::pull(const MatrixXd& z, const std::vector<Index>& of) con
   for (std::size_t k = 0; k < of.size(); ++k) {
     reached.col(static_cast<Index>(k)) = reach_.col(of[k]);
   }
-  const MatrixXd standardised = (z.rowwise() - mean).array().rowwise() / scale.array();
-  return (standardised * reached).array() + 1.0 / static_cast<double>(factor_.rows());
+  return (standardisation.apply(z) * reached).array() + 1.0 / static_cast<double>(factor_.rows());
 }
 
 MatrixXd RidgeReadout::answers_left_out(const MatrixXd& z) const {
-  const MatrixXd standardised = (z.rowwise() - mean).array().rowwise() / scale.array();
+  const MatrixXd standardised = standardisation.apply(z);
   const VectorXd own = standardised.cwiseProduct(reach_.transpose()).rowwise().sum().array() +
                        1.0 / static_cast<double>(factor_.rows());
   return answers(z) - own.asDiagonal() * missed;

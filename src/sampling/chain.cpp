@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "headway/error.hpp"
+#include "headway/sampling/diagnostics.hpp"
 #include "ladder.hpp"
 #include "nuts.hpp"
 #include "sweep.hpp"
@@ -259,6 +260,7 @@ void Chain::close_window() {
 }
 
 void Chain::keep(const TransitionStatistics& done) {
+  add(state_.energies, done.energy);
   const std::int64_t within = (state_.iteration - options_.warmup) % options_.thin;
   accumulate(state_.pending, done, within);
   if (within + 1 < options_.thin) return;
@@ -297,12 +299,15 @@ void Chain::temper(double beta) {
 }
 
 double Chain::log_likelihood() {
+  ++state_.evaluations;
   return dynamic_cast<TemperedTarget&>(*target_).log_likelihood(point_.position);
 }
 
 void Chain::move_to(const VectorXd& position) {
   point_.position = position;
-  if (uses_gradient(options_.sampler)) hamiltonian_.evaluate(point_);
+  if (!uses_gradient(options_.sampler)) return;
+  hamiltonian_.evaluate(point_);
+  ++state_.evaluations;
 }
 
 }  // namespace headway::sampling

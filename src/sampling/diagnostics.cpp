@@ -20,6 +20,8 @@ using numerics::quantile_of_sorted;
 
 using Draws = Eigen::Ref<const MatrixXd>;
 constexpr Index kFewestDraws = 4;
+// A relative spread below this is rounding of the values themselves, and no variation.
+constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
 // By default Boost computes in long double. That is several times slower, and ranks do not have so
 // many digits.
 using DoublePolicy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
@@ -29,11 +31,9 @@ bool is_usable(const Draws& draws) {
 }
 
 bool is_constant(const Draws& draws) {
-  // Below this range the spread is rounding of the values themselves, and no variation.
   const double low = draws.minCoeff();
   const double high = draws.maxCoeff();
-  return high - low <=
-         4.0 * std::numeric_limits<double>::epsilon() * std::max(std::abs(low), std::abs(high));
+  return high - low <= kRounding * std::max(std::abs(low), std::abs(high));
 }
 
 MatrixXd split_chains(const Draws& draws) {
@@ -253,6 +253,21 @@ double energy_bfmi(std::span<const double> energies) {
   if (!is_usable(energy) || is_constant(energy)) return numerics::kUndefined;
   const Index n = energy.size();
   return (energy.tail(n - 1) - energy.head(n - 1)).squaredNorm() / moments(energy).squares;
+}
+
+void add(EnergyState& sum, double energy) {
+  if (sum.count > 0) sum.steps += (energy - sum.last) * (energy - sum.last);
+  ++sum.count;
+  const double off = energy - sum.mean;
+  sum.mean += off / static_cast<double>(sum.count);
+  sum.squares += off * (energy - sum.mean);
+  sum.last = energy;
+}
+
+double bfmi_of_sums(const EnergyState& sum) {
+  const double rounding = kRounding * sum.mean;
+  const bool vary = sum.squares > static_cast<double>(sum.count) * rounding * rounding;
+  return sum.count >= kFewestDraws && vary ? sum.steps / sum.squares : numerics::kUndefined;
 }
 
 QuantityDiagnostics::QuantityDiagnostics()

@@ -16,9 +16,19 @@ constexpr double kSmallestEssPerChain = 100.0;
 constexpr double kSmallestBfmi = 0.3;
 constexpr Index kFewestChains = 2;
 
-void count_chains(const Checkpoint& state, Index draws, SamplingSummary& s) {
+/// E-BFMI compares the energies of successive transitions. Kept draws have them all if none are
+/// thinned away. Else they are in the chain's sums. A checkpoint of an older Headway lacks those of
+/// the transitions before it.
+double bfmi_of(const ChainState& chain, const std::vector<double>& kept,
+               const SamplerOptions& options) {
+  if (options.thin == 1) return energy_bfmi(kept);
+  const bool all = chain.energies.count == chain.iteration - options.warmup;
+  return all ? bfmi_of_sums(chain.energies) : numerics::kUndefined;
+}
+
+void count_chains(const Checkpoint& state, const SamplerOptions& options, SamplingSummary& s) {
   for (const ChainState& chain : state.chains) {
-    const auto kept = std::min(static_cast<Index>(chain.statistics.size()), draws);
+    const auto kept = std::min(static_cast<Index>(chain.statistics.size()), Index{options.draws});
     double acceptance = 0.0;
     Index divergences = 0;
     std::vector<double> energies;
@@ -34,9 +44,10 @@ void count_chains(const Checkpoint& state, Index draws, SamplingSummary& s) {
     s.step_size.push_back(chain.step_size);
     s.mean_acceptance.push_back(kept > 0 ? acceptance : numerics::kUndefined);
     s.divergences.push_back(divergences);
-    s.ebfmi.push_back(energy_bfmi(energies));
+    s.ebfmi.push_back(bfmi_of(chain, energies, options));
     s.warmup_divergences += chain.warmup_divergences;
     s.evaluations += chain.evaluations;
+    for (const ChainState& replica : chain.replicas) s.evaluations += replica.evaluations;
   }
 }
 
@@ -158,7 +169,7 @@ SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& op
   s.interrupted = !complete;
   s.biased = options.sampler == SamplerKind::kLangevin;
   s.chains = options.chains;
-  count_chains(result.state, options.draws, s);
+  count_chains(result.state, options, s);
   find_extremes(result, s);
   s.message = describe_message(s, options);
   warn_of_run(options, s);

@@ -1,5 +1,6 @@
 """`headway sample`: its output, its checkpoints, and what it refuses."""
 
+import hashlib
 import json
 import os
 import resource
@@ -246,13 +247,36 @@ class Checkpoints(ProgramTest):
         self.assertEqual([row.endswith("+") for row in rows], [False, True], stdout)
 
     def test_a_killed_run_resumes_too(self):
-        arguments = self.arguments("exact")
+        arguments = [*self.arguments("exact"), "--set", "sample.thin=2"]
         whole, parts = self.path("whole.h5"), self.path("parts.h5")
         run("sample", self.study, *arguments, "-o", whole)
         self.stop(parts, arguments, self.begun(1), signal.SIGKILL)
         self.assertFalse(os.path.exists(parts))
         self.assertIn("resuming", run("sample", self.study, *arguments, "-o", parts).stderr)
         self.assertEqual(arrays(whole), arrays(parts))
+        for point in (0, 1):
+            self.assertEqual(repr(attributes(whole, point)), repr(attributes(parts, point)))
+
+    def test_a_thinned_run_from_a_checkpoint_of_2_0_has_no_ebfmi(self):
+        output, arguments = self.path("out.h5"), [*self.arguments("exact"), "--set", "sample.thin=2"]
+        self.stop(output, arguments, self.begun(1), signal.SIGKILL)
+        checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")  # near its end
+        with open(checkpoint, "rb+") as file:
+            file.truncate(os.path.getsize(checkpoint) - 64)  # the SHA-256
+        with h5py.File(checkpoint, "r+") as file:
+            self.assertEqual(list(file.attrs["schema_version"]), [2, 1])
+            file.attrs["schema_version"] = [2, 0]
+            for chain in file["point/run/chains"].values():
+                del chain["energies"]
+        with open(checkpoint, "rb") as file:
+            bytes_of_hdf5 = file.read()
+        with open(checkpoint, "ab") as file:
+            file.write(hashlib.sha256(bytes_of_hdf5).hexdigest().encode())
+        process = run("sample", self.study, *arguments, "-o", output)
+        self.assertIn("resuming from 2 checkpoints", process.stderr)
+        found = [float(attributes(output, point)["ebfmi_min"]) for point in (0, 1)]
+        self.assertTrue(np.isnan(found[0]), found)
+        self.assertGreater(found[1], 0.3)
 
     def interrupted(self):
         output = self.path("out.h5")

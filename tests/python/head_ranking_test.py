@@ -73,6 +73,21 @@ class LeavingOut(unittest.TestCase):
             for array in (change.rises, change.pairs, change.shift, change.belief):
                 np.testing.assert_allclose(array, 0.0, atol=1e-12)
 
+    def test_a_head_that_moves_a_constant_column_costs_nothing_until_the_readout_is_fitted_again(self):
+        for constant in (0.1, 0.3, 0.5):
+            x, z, y = drawn(14, 7, 2)
+            x[:, 3], x[:, 5] = constant, np.float32(constant)
+            x[4, 5] = np.nextafter(np.float32(constant), np.float32(1.0))
+            z[:, [0, 1, 2, 4, 6]] = x[:, [0, 1, 2, 4, 6]]
+            changes = Whole(x, y, PENALTY).without(z)
+            np.testing.assert_allclose(changes["fixed"].rises, 0.0, atol=1e-12)
+            self.assertGreater(np.abs(changes["refitted"].rises).max(), 1e-3)
+            others = np.delete(x, [3, 5], 1)
+            np.testing.assert_allclose(Whole(x, y, PENALTY).errors, Whole(others, y, PENALTY).errors, rtol=1e-12)
+        counts = x[:, :1] * 1e-5 + 1.0  # varies by a hundred-thousandth
+        np.testing.assert_allclose(fit_readout(counts, y, PENALTY).answers(counts), fit_readout(x[:, :1], y, PENALTY).answers(x[:, :1]),
+                                   rtol=1e-8)
+
     def test_errors_cover_what_readouts_of_other_examples_lose(self):
         """The errors are of the mean over training sets. Without the part of pairs, those of the refitted readout are too small."""
         rng = np.random.default_rng(3)

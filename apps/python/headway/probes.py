@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from headway.errors import UsageError
+from headway.standardising import CONSTANT
 
 PENALTIES = tuple(10.0 ** k for k in range(-4, 4))
 FOLDS = 5
@@ -17,7 +18,8 @@ Tensor = torch.Tensor
 
 @dataclass(frozen=True)
 class Probe:
-    """answers = (x - mean) / scale @ weights + offset; weights [N, C]. kind: "ridge" or "logistic"."""
+    """answers = (x - mean) / scale @ weights + offset; weights [N, C]. kind: "ridge" or "logistic". scale: infinite for a
+    column that is constant up to rounding."""
 
     kind: str
     penalty: float
@@ -70,7 +72,7 @@ def fit_probe(kind: str, x: Tensor, y: Tensor, penalty: float | None) -> Probe:
 def _fit(kind: str, x: Tensor, y: Tensor, penalty: float) -> Probe:
     mean = x.mean(0)
     scale = (x - mean).square().mean(0).sqrt()
-    scale = torch.where(scale > 0.0, scale, 1.0)
+    scale = torch.where(scale > CONSTANT * mean.abs(), scale, torch.inf)
     weights, offset = _FITS[kind]((x - mean) / scale, y, penalty)
     return Probe(kind, penalty, mean, scale, weights, offset)
 

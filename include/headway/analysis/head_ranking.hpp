@@ -5,14 +5,16 @@
 #include <optional>
 #include <vector>
 
+#include "headway/analysis/standardisation.hpp"
 #include "headway/types.hpp"
 
 /// A ranking of heads that one can prune by: what a readout loses without each head, with errors,
 /// and a combined estimate. headway.ranking of Python calls this.
 namespace headway::analysis {
 
-/// Ridge regression answers = (x - mean) / scale W + offset of labels y [P, C] on embeddings x [P,
-/// N], with penalty |W|^2, and what leaving some examples out needs. With a_ij = 1/P + x_i^T (X^T X
+/// Ridge regression answers = (x - mean) / deviation W + offset of labels y [P, C] on embeddings x
+/// [P, N], with penalty |W|^2, and what leaving some examples out needs. With a_ij = 1/P + x_i^T
+/// (X^T X
 /// + penalty)^-1 x_j, over standardised embeddings, the readout fitted without example i misses its
 /// label by r_i / (1 - a_ii), where r_i is the residual of the full fit.
 class RidgeReadout {
@@ -22,7 +24,8 @@ class RidgeReadout {
   RidgeReadout(const MatrixXd& x, const MatrixXd& y, std::optional<double> penalty);
 
   double penalty = 0.0;
-  Eigen::RowVectorXd mean, scale, offset;
+  Standardisation standardisation;  ///< of all P embeddings; the same when some are left out
+  Eigen::RowVectorXd offset;
   MatrixXd weights;    ///< [N, C]
   MatrixXd residuals;  ///< r_i, [P, C]
   MatrixXd missed;     ///< r_i / (1 - a_ii), [P, C]

@@ -49,6 +49,15 @@ void fields(Visitor& visit, Record& r) {
   visit("squares", r.squares, "sum of squared deviations, or of information matrices");
 }
 
+template <class Visitor, RecordOf<EnergyState> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("count", r.count, "transitions after warm-up");
+  visit("last", r.last, "energy after the last of them");
+  visit("mean", r.mean, "of the energies");
+  visit("squares", r.squares, "sum of squared deviations from the mean");
+  visit("steps", r.steps, "sum of squared differences of successive energies");
+}
+
 template <class Visitor, RecordOf<LadderState> Record>
 void fields(Visitor& visit, Record& r) {
   visit("inverse_temperatures", r.inverse_temperatures, "of the likelihood, 1, ..., 0");
@@ -77,6 +86,7 @@ void fields(Visitor& visit, Record& r) {
   visit("pending", r.pending, "transitions since the last kept draw");
   visit("evaluations", r.evaluations, "of the density, all in all");
   visit("warmup_divergences", r.warmup_divergences, "divergent transitions of the warm-up");
+  visit("energies", r.energies, "of all transitions after warm-up", {.optional = true});
   visit("statistics", r.statistics, "of every kept draw", {.layout = FieldLayout::kColumns});
   visit("draws", r.draws, "kept positions, one draw after another");
   visit("log_likelihoods", r.log_likelihoods, "of every kept draw, with replica exchange",

@@ -14,11 +14,13 @@ namespace headway::sampling {
 /// What one transition did; a kept draw has one of these. With thin > 1 it sums over the thinned
 /// transitions.
 struct TransitionStatistics {
-  double log_density = 0.0;     ///< at the new position
-  double energy = 0.0;          ///< Hamiltonian of the new state; NaN for samplers without momentum
-  double acceptance = 0.0;      ///< mean Metropolis probability; NaN where every move is taken
-  double step_size = 0.0;       ///< of this transition; 0 for samplers without one
-  std::int32_t tree_depth = 0;  ///< NUTS: doublings; largest when thinned
+  double log_density = 0.0;  ///< at the new position
+  double energy = 0.0;       ///< Hamiltonian of the new state; NaN for samplers without momentum
+  /// Mean Metropolis probability. Langevin has one, too, although it takes every move. NaN for a
+  /// target's own transition.
+  double acceptance = 0.0;
+  double step_size = 0.0;        ///< of this transition; 0 for samplers without one
+  std::int32_t tree_depth = 0;   ///< NUTS: doublings; largest when thinned
   std::int32_t evaluations = 0;  ///< of the (gradient of the) density
   bool divergent = false;
   bool saturated = false;  ///< stopped by max_tree_depth or max_leapfrog_steps
@@ -39,6 +41,15 @@ struct CovarianceState {
   std::int64_t count = 0;
   VectorXd mean;
   MatrixXd squares;  ///< d x 1 for the diagonal, d x d for the whole matrix
+};
+
+/// Energies of all transitions after warm-up, kept or not.
+struct EnergyState {
+  std::int64_t count = 0;
+  double last = 0.0;  ///< after the last transition
+  double mean = 0.0;
+  double squares = 0.0;  ///< sum of squared deviations from the mean (Welford)
+  double steps = 0.0;    ///< sum of squared differences of successive energies
 };
 
 /// Replica exchange of one chain. Replica 0 is the chain itself, at inverse temperature 1.
@@ -67,8 +78,11 @@ struct ChainState {
   MatrixXd inverse_metric;  ///< empty (unit), d x 1 (diagonal) or d x d (dense, information)
   CovarianceState window;
   TransitionStatistics pending;  ///< transitions since the last kept draw, when thinning
-  std::int64_t evaluations = 0;  ///< of the density, in total
+  /// Of the density, its gradient or, for replica exchange, the likelihood, in total; those of
+  /// hotter replicas are in `replicas`.
+  std::int64_t evaluations = 0;
   std::int64_t warmup_divergences = 0;
+  EnergyState energies;
   std::vector<TransitionStatistics> statistics;  ///< one per kept draw
   std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
   // Replica exchange; empty without.

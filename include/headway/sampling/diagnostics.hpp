@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "headway/sampling/checkpoint.hpp"
 #include "headway/types.hpp"
 
 namespace headway::sampling {
@@ -68,6 +69,10 @@ double mcse_quantile(const Eigen::Ref<const MatrixXd>& draws, double probability
 /// Carlo", 2016). Below 0.3 the momentum resampling explores the energies too slowly. NaN for fewer
 /// than 4 draws or equal energies.
 double energy_bfmi(std::span<const double> energies);
+
+/// The same of energies that were added one by one.
+void add(EnergyState& sum, double energy);
+double bfmi_of_sums(const EnergyState& sum);
 
 /// All of the above for one quantity. Starts as NaN: nothing was computed.
 struct QuantityDiagnostics {

@@ -27,12 +27,18 @@ struct SamplingSummary {
   std::vector<Index> draws;             ///< kept so far, per chain
   std::vector<double> step_size;        ///< per chain
   std::vector<double> mean_acceptance;  ///< per chain, after warm-up
-  std::vector<double> ebfmi;            ///< per chain; NaN for samplers without momentum
-  std::vector<Index> divergences;       ///< per chain, after warm-up
-  std::int64_t warmup_divergences = 0;
-  Index saturated = 0;           ///< draws whose trajectory was cut short, all chains
-  std::int64_t evaluations = 0;  ///< of the density or its gradient
-  double rhat_max = 0.0;         ///< over coordinates that move; NaN when none could be computed
+  /// Per chain, of all transitions after warm-up, whether kept or thinned away. NaN for samplers
+  /// without momentum, and for a thinned run that goes on from a checkpoint without their energies.
+  std::vector<double> ebfmi;
+  /// Per chain, after warm-up. Those of hotter replicas are not counted: a replica accepts or
+  /// refuses each step for its own density, so they do not bias the chain.
+  std::vector<Index> divergences;
+  std::int64_t warmup_divergences = 0;  ///< likewise, all chains
+  Index saturated = 0;                  ///< draws whose trajectory was cut short, all chains
+  /// Of the density, its gradient or the likelihood, warm-up included. With replica exchange all
+  /// replicas and exchanges count.
+  std::int64_t evaluations = 0;
+  double rhat_max = 0.0;  ///< over coordinates that move; NaN when none could be computed
   double ess_bulk_min = 0.0, ess_tail_min = 0.0;
   std::string rhat_max_name, ess_bulk_min_name,
       ess_tail_min_name;  ///< the coordinates of these extremes

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kSchema = "headway-checkpoint";
 constexpr std::int64_t kMajor = 2;
-constexpr std::int64_t kMinor = 0;
+constexpr std::int64_t kMinor = 1;
 constexpr std::size_t kHashDigits = 64;
 // Before 2.0 checkpoints of `sample` were not HDF5, and those of `train` had no digest at the end.
 constexpr std::string_view kOldSample = "headway-sample-checkpoint 1\n";

@@ -35,9 +35,7 @@ MatrixXd rows_without(const MatrixXd& x, const std::vector<Index>& left_out) {
 MatrixXd answers_when_fitted_without(const RidgeReadout& whole, const MatrixXd& x,
                                      const MatrixXd& y, const std::vector<Index>& left_out,
                                      const MatrixXd& at) {
-  const auto standardised = [&](const MatrixXd& some) {
-    return MatrixXd((some.rowwise() - whole.mean).array().rowwise() / whole.scale.array());
-  };
+  const auto standardised = [&](const MatrixXd& some) { return whole.standardisation.apply(some); };
   MatrixXd a = standardised(rows_without(x, left_out));
   MatrixXd b = rows_without(y, left_out);
   const Eigen::RowVectorXd of_a = a.colwise().mean(), of_b = b.colwise().mean();

@@ -26,9 +26,7 @@ MatrixXd drawn(Index rows, Index columns, std::uint64_t stream) {
 /// to all examples of x but those of `left_out`. Scales are those of all examples.
 double error_without(const RidgeReadout& whole, const MatrixXd& x, const MatrixXd& y,
                      const Eigen::RowVectorXd& z, Index at, const std::vector<Index>& left_out) {
-  const auto standardised = [&](const MatrixXd& some) {
-    return MatrixXd((some.rowwise() - whole.mean).array().rowwise() / whole.scale.array());
-  };
+  const auto standardised = [&](const MatrixXd& some) { return whole.standardisation.apply(some); };
   std::vector<Index> kept;
   for (Index i = 0; i < x.rows(); ++i) {
     if (std::find(left_out.begin(), left_out.end(), i) == left_out.end()) kept.push_back(i);
@@ -92,6 +90,41 @@ TEST_CASE("rises without a head are those of readouts that are fitted without th
   // The answers that are left out move by this much.
   const MatrixXd moved = fixed.answers_left_out(z) - fixed.answers_left_out(x);
   CHECK_THAT(both[0].shift[0], WithinRel(moved.squaredNorm() / (2.0 * kExamples), 1e-10));
+}
+
+TEST_CASE("a head that moves a constant column costs nothing until the readout is fitted again") {
+  constexpr Index kExamples = 12;
+  for (const Index columns : {5, 20}) {  // fewer and more than examples
+    for (const double constant : {0.1, 0.3, 0.5}) {
+      CAPTURE(columns, constant);
+      MatrixXd x = drawn(kExamples, columns, 11);
+      const MatrixXd y = x.leftCols(2) + 0.3 * drawn(kExamples, 2, 12);
+      x.rightCols(2).setConstant(constant);
+      x(3, columns - 1) = std::nextafter(static_cast<float>(constant), 1.0F);  // of float32
+      MatrixXd z = x;
+      z.rightCols(2) += 0.2 * drawn(kExamples, 2, 13);
+      const RankedReadout ranked(x, y, 0.01, 1);
+      const std::array<RemovalChanges, 2> both = ranked.without(z);
+      CHECK(both[0].rises.cwiseAbs().maxCoeff() < 1e-10);
+      CHECK(both[0].pairs.cwiseAbs().maxCoeff() < 1e-10);
+      // The columns vary now, and the readout that is fitted to them uses them.
+      const RidgeReadout& fixed = ranked.readout();
+      const RidgeReadout refitted(z, y, 0.01);
+      for (Index i = 0; i < kExamples; ++i) {
+        const double whole = error_without(fixed, x, y, x.row(i), i, {i});
+        CHECK_THAT(ranked.errors()[i], WithinRel(whole, 1e-9));
+        CHECK_THAT(both[1].rises(0, i),
+                   WithinAbs(error_without(refitted, z, y, z.row(i), i, {i}) - whole, 1e-9));
+      }
+      // The other way round, columns that become constant: their removal at the mean.
+      const RemovalChanges flat = RankedReadout(z, y, 0.01, 1).without(x)[1];
+      for (Index i = 0; i < kExamples; ++i) {
+        const double whole = error_without(refitted, z, y, z.row(i), i, {i});
+        CHECK_THAT(flat.rises(0, i),
+                   WithinAbs(error_without(fixed, x, y, x.row(i), i, {i}) - whole, 1e-9));
+      }
+    }
+  }
 }
 
 TEST_CASE("a head that does nothing changes nothing") {

@@ -47,6 +47,7 @@ sampling::ChainState full_chain() {
   s.pending = {0.5, 0.6, 0.7, 0.8, 9, 10, true, false};
   s.evaluations = 4242;
   s.warmup_divergences = 17;
+  s.energies = {23, 0.125, -6.5, 8.5, 9.5};
   s.statistics = {{-1.0, std::nan(""), 0.25, 0.5, 3, 7, false, true},
                   {-2.0, 3.0, 0.5, 0.5, 2, 3, true, false}};
   s.draws = {1.0, 2.0, 3.0, std::numeric_limits<double>::denorm_min()};

@@ -110,8 +110,26 @@ TEST_CASE("diagnostics agree with ArviZ on fixed arrays") {
     for (Index chain = 0; chain < draws.cols(); ++chain) {
       const std::span<const double> energies(draws.col(chain).data(), draws.rows());
       CHECK_THAT(energy_bfmi(energies), WithinRel(c.at("bfmi")[chain].get<double>(), 1e-9));
+      EnergyState sums;
+      for (const double energy : energies) add(sums, energy);
+      CHECK_THAT(bfmi_of_sums(sums), WithinRel(c.at("bfmi")[chain].get<double>(), 1e-9));
     }
   }
+}
+
+TEST_CASE("summed energies have no E-BFMI if there are fewer than 4, or all equal, or one is NaN") {
+  const auto bfmi = [](const std::vector<double>& energies) {
+    EnergyState sums;
+    for (const double energy : energies) add(sums, energy);
+    return bfmi_of_sums(sums);
+  };
+  CHECK(std::isnan(bfmi({})));
+  CHECK(std::isnan(bfmi({1.0, 2.0, 3.0})));
+  CHECK(std::isnan(bfmi({0.1, 0.1, 0.1, 0.1, 0.1})));
+  CHECK(std::isnan(bfmi({1.0, 2.0, std::nan(""), 3.0, 4.0})));
+  CHECK(std::isnan(bfmi({1.0, 2.0, std::numeric_limits<double>::infinity(), 3.0, 4.0})));
+  // A constant that is large does not cost digits.
+  CHECK_THAT(bfmi({1e9, 1e9 + 1, 1e9, 1e9 + 1}), WithinRel(3.0, 1e-12));
 }
 
 TEST_CASE("effective sample size agrees with the slow implementation") {

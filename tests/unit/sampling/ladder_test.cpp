@@ -63,6 +63,49 @@ std::vector<double> cubes() {
 
 }  // namespace
 
+TEST_CASE("a summary counts every evaluation of all replicas and of their exchanges") {
+  struct Counts {
+    std::int64_t densities = 0, likelihoods = 0, sweeps = 0;
+  };
+  class CountedTarget final : public testing::TwoModesTarget {
+   public:
+    explicit CountedTarget(Counts& counts) : counts_(counts) {}
+    double log_density(const Eigen::Ref<const VectorXd>& q,
+                       Eigen::Ref<VectorXd> gradient) override {
+      ++counts_.densities;
+      return testing::TwoModesTarget::log_density(q, gradient);
+    }
+    double log_likelihood(const Eigen::Ref<const VectorXd>& q) override {
+      ++counts_.likelihoods;
+      return testing::TwoModesTarget::log_likelihood(q);
+    }
+    double sweep(Rng& rng, Eigen::Ref<VectorXd> q) override {
+      ++counts_.sweeps;
+      return testing::TwoModesTarget::sweep(rng, q);
+    }
+    [[nodiscard]] std::unique_ptr<Target> clone() const override {
+      return std::make_unique<CountedTarget>(*this);
+    }
+
+   private:
+    Counts& counts_;
+  };
+  SamplerOptions options;
+  options.chains = 2;
+  options.warmup = 60;  // inverse temperatures are chosen after 25 rounds
+  options.draws = 40;
+  options.threads = 1;
+  options.replicas = 4;
+  for (const SamplerKind kind : {SamplerKind::kNuts, SamplerKind::kMala}) {
+    options.sampler = kind;
+    Counts counts;
+    const SamplingResult result = sample(CountedTarget(counts), options);
+    CHECK(result.state.chains[0].ladder.exchanges > 0);
+    CHECK(counts.densities > 100 * 2 * 4 / 2);
+    CHECK(result.summary.evaluations == counts.densities + counts.likelihoods + counts.sweeps);
+  }
+}
+
 TEST_CASE("a warm-up too short for a choice keeps inverse temperatures at cubes of even shares") {
   const LadderState ladder = ladder_after(NormalTarget(), 41, 10);  // 25 > 0.6 * 41
   REQUIRE(ladder.inverse_temperatures.size() == 5);

@@ -265,6 +265,23 @@ TEST_CASE("thinning keeps every thin-th state and loses no divergence count") {
   CHECK(b.state.chains[0].statistics[1].evaluations == 3);
 }
 
+TEST_CASE("E-BFMI compares the energies of successive transitions, also where draws are thinned") {
+  const auto target = testing::correlated_gaussian(30);
+  for (const SamplerKind kind : {SamplerKind::kNuts, SamplerKind::kMala}) {
+    SamplerOptions all = short_run(kind);
+    all.draws = 60;
+    SamplerOptions thinned = all;
+    thinned.thin = 3;
+    thinned.draws = 20;
+    const std::vector<double> wanted = sample(target, all).summary.ebfmi;
+    const std::vector<double> found = sample(target, thinned).summary.ebfmi;
+    for (std::size_t c = 0; c < 3; ++c) CHECK_THAT(found[c], WithinRel(wanted[c], 1e-10));
+  }
+  SamplerOptions sweep = short_run(SamplerKind::kSweep);
+  sweep.thin = 2;
+  CHECK(std::isnan(sample(GibbsPairTarget(), sweep).summary.ebfmi[0]));
+}
+
 TEST_CASE("without keep_draws only the recorder holds them") {
   SamplerOptions options = short_run(SamplerKind::kNuts);
   options.keep_draws = false;

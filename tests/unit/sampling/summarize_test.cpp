@@ -84,6 +84,39 @@ TEST_CASE("a summary counts what each chain did after its warm-up") {
   CHECK_THAT(s.ebfmi[0], WithinRel(9.0 / 2.5, 1e-14));  // 0, 1, 0, 1, ...
 }
 
+TEST_CASE("hotter replicas cost evaluations, but their divergences are not the chain's") {
+  Run run;
+  for (ChainState& chain : run.result.state.chains) {
+    for (int k = 1; k < 4; ++k) {
+      ChainState replica;
+      replica.evaluations = 1000 * k;
+      replica.warmup_divergences = 5;
+      replica.statistics = chain.statistics;
+      for (TransitionStatistics& t : replica.statistics) t.divergent = true;
+      chain.replicas.push_back(replica);
+    }
+  }
+  const SamplingSummary s = run.summary();
+  CHECK(s.evaluations == 201 + 2 * 6000);
+  CHECK(s.divergences == std::vector<Index>{0, 0});
+  CHECK(s.warmup_divergences == 5);
+}
+
+TEST_CASE("E-BFMI of a thinned chain is that of all its transitions, or not known") {
+  Run run;
+  run.options.thin = 3;
+  ChainState& chain = run.result.state.chains[0];
+  chain.iteration = 30 + 3 * 10;
+  CHECK(std::isnan(run.summary().ebfmi[0]));  // a checkpoint that had no energies
+  std::vector<double> energies;
+  for (int i = 0; i < 30; ++i) {
+    energies.push_back(std::sin(0.3 * i * i));
+    add(chain.energies, energies.back());
+    if (i == 10) CHECK(std::isnan(run.summary().ebfmi[0]));  // or only some
+  }
+  CHECK_THAT(run.summary().ebfmi[0], WithinRel(energy_bfmi(energies), 1e-13));
+}
+
 TEST_CASE("draws beyond those that were asked for are not counted, and none are no mean of 0") {
   Run run;
   run.options.draws = 4;

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headway.standardising import CONSTANT
+
 PENALTIES = tuple(10.0 ** k for k in range(-4, 4))
 
 
@@ -19,8 +21,8 @@ PENALTIES = tuple(10.0 ** k for k in range(-4, 4))
 class Readout:
     """answers = (x - mean) / scale @ weights + offset; weights [N, C]. Fitted to P examples, with what leaving some out needs.
 
-    reach: [N, P], (X^T X + penalty)^-1 X^T. residuals, missed: [P, C], r_i and r_i / (1 - a_ii). left [P, rank] and share
-    [rank]: a = 1/P + left diag(share) left^T.
+    scale: infinite for a column that is constant up to rounding. reach: [N, P], (X^T X + penalty)^-1 X^T. residuals, missed:
+    [P, C], r_i and r_i / (1 - a_ii). left [P, rank] and share [rank]: a = 1/P + left diag(share) left^T.
     """
 
     penalty: float
@@ -79,7 +81,7 @@ def fit_readout(x: np.ndarray, y: np.ndarray, penalty: float | None = None) -> R
     """
     mean = x.mean(0)
     scale = np.sqrt(np.square(x - mean).mean(0))
-    scale = np.where(scale > 0.0, scale, 1.0)
+    scale = np.where(scale > CONSTANT * np.abs(mean), scale, np.inf)
     offset = y.mean(0)
     left, values, right = np.linalg.svd((x - mean) / scale, full_matrices=False)
     seen = left.T @ (y - offset)
