@@ -26,7 +26,7 @@ constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost 
 /// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
 ///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
 ///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
-///   digits, where F is square.
+///   digits, where F can be divided by.
 class FeatureSpaceKernels final : public PathKernels {
  public:
   FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths, int threads);

@@ -364,7 +364,7 @@ SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Ob
                            const SampleHooks& hooks, const SolveResult* known) {
   check_sampling(study);
   const auto prepared = std::make_shared<Prepared>();
-  prepared->study = sampled_study(study, dataset);
+  prepared->study = study;
   const bool exact = study.sample.sampler == Sampler::kExact;
   if (learns_attention(study)) {
     prepared->learned = make_learned_problem(study, dataset, observer);
