@@ -24,7 +24,7 @@ class Action {
     double entropy = 0.0;
     std::vector<MatrixXd> gradient;       ///< dS/dU_l, l = 1..L+1, as matrix derivatives
     std::unique_ptr<EnergyState> energy;  ///< factorisation at this U_1
-    /// Largest |entry| of dS/dU, divided by max N.
+    /// Largest |entry| of dS/dU, divided by max N. Infinite if an entry is not finite.
     [[nodiscard]] double gradient_norm(const model::Architecture& architecture) const;
     /// The same with U_l in units of its value in the infinite-width limit: the product of the
     /// variances from layer l up. So the scale of the variances does not matter.

@@ -160,6 +160,11 @@ void rank_update_lower(float alpha, const ConstMatrixRefF& a, Transpose ta, floa
 void mirror_lower(MatrixRef a) { mirror_lower_tiled(a); }
 void mirror_lower(MatrixRefF a) { mirror_lower_tiled(a); }
 
+double largest_entry(const ConstMatrixRef& a) {
+  if (a.size() == 0) return 0.0;
+  return a.allFinite() ? a.cwiseAbs().maxCoeff() : std::numeric_limits<double>::infinity();
+}
+
 void transpose_into(const ConstMatrixRef& a, MatrixRef out) { transpose_tiled(a, out); }
 void transpose_into(const ConstMatrixRefF& a, MatrixRefF out) { transpose_tiled(a, out); }
 

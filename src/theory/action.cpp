@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headway/error.hpp"
+#include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 
 namespace headway::theory {
@@ -34,7 +35,7 @@ Action::Action(model::Architecture architecture, double temperature,
 
 double Action::Evaluation::gradient_norm(const model::Architecture& architecture) const {
   double largest = 0.0;
-  for (const MatrixXd& g : gradient) largest = std::max(largest, g.cwiseAbs().maxCoeff());
+  for (const MatrixXd& g : gradient) largest = std::max(largest, numerics::largest_entry(g));
   return largest / architecture.largest_width();
 }
 
@@ -42,7 +43,7 @@ double Action::Evaluation::scaled_gradient_norm(const model::Architecture& archi
   double largest = 0.0, scale = 1.0;
   for (int l = static_cast<int>(gradient.size()); l >= 1; --l) {
     scale *= architecture.variance(l);
-    largest = std::max(largest, scale * gradient[l - 1].cwiseAbs().maxCoeff());
+    largest = std::max(largest, scale * numerics::largest_entry(gradient[l - 1]));
   }
   return largest / architecture.largest_width();
 }

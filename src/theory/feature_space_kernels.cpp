@@ -26,7 +26,7 @@ constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost 
 /// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
 ///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
 ///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
-///   digits, where F is square.
+///   digits, where F can be divided by.
 class FeatureSpaceKernels final : public PathKernels {
  public:
   FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths, int threads);
@@ -52,7 +52,7 @@ class FeatureSpaceKernels final : public PathKernels {
 class FeatureSpaceState final : public EnergyState {
  public:
   /// `frame` = F, `factor` of T + A.
-  FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixXd frame, SpdFactor factor,
+  FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame frame, SpdFactor factor,
                     double temperature);
 
   [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
@@ -74,7 +74,8 @@ class FeatureSpaceState final : public EnergyState {
  private:
   /// Z = X^T (K + T)^{-1} X in the original (not whitened) features, lifted to the outputs.
   const MatrixXd& projected_inverse() const;
-  /// The gradient at a singular U: Z and v in the original features, by one division by T.
+  /// The gradient at a U that cannot be divided by: Z and v in the original features, by one
+  /// division by T.
   void differentiate_at_singular();
   void differentiate_in_frame();
   [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
@@ -86,11 +87,11 @@ class FeatureSpaceState final : public EnergyState {
 
   const FeatureSpaceKernels& kernels_;
   MatrixXd frame_;
-  MatrixXd inverse_frame_;  // empty at a singular U
+  MatrixXd inverse_frame_;  // empty if F cannot be divided by
   SpdFactor factor_;
   double temperature_;
   MatrixXd dual_;      // v~, N_0 x r
-  MatrixXd whitened_;  // I - T (T + A)^{-1}, empty at a singular U
+  MatrixXd whitened_;  // I - T (T + A)^{-1}, empty if F cannot be divided by
   mutable MatrixXd projected_inverse_;
   mutable BlockSet blocks_;
 };
@@ -120,11 +121,11 @@ MatrixXd FeatureSpaceKernels::framed_projection(const MatrixXd& frame) const {
   return framed;
 }
 
-FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixXd frame,
+FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame frame,
                                      SpdFactor factor, double temperature)
     : EnergyState(kernels.shared_from_this()),
       kernels_(kernels),
-      frame_(std::move(frame)),
+      frame_(std::move(frame.matrix)),
       factor_(std::move(factor)),
       temperature_(temperature) {
   const MatrixXd framed = kernels_.framed_projection(frame_);
@@ -135,7 +136,7 @@ FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, MatrixX
   const double rest = static_cast<double>(kernels_.examples() * kernels_.outputs() - dual_.size());
   log_determinant = rest * std::log(temperature_) + factor_.log_determinant();
   condition = factor_.condition_estimate();
-  if (frame_.rows() == frame_.cols()) {
+  if (frame.invertible) {
     differentiate_in_frame();
   } else {
     differentiate_at_singular();
@@ -203,9 +204,9 @@ void FeatureSpaceState::differentiate_at_singular() {
 std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
                                                            double temperature) const {
   if (temperature <= 0.0 || !u.allFinite()) return nullptr;
-  std::optional<MatrixXd> frame = frame_of(u);
+  std::optional<Frame> frame = frame_of(u);
   if (!frame) return nullptr;
-  MatrixXd a = framed_gram(*frame);
+  MatrixXd a = framed_gram(frame->matrix);
   a.diagonal().array() += temperature;
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
   if (!factor) return nullptr;
@@ -216,16 +217,16 @@ std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
 MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperature,
                                               const MatrixXd& test_features) const {
   if (temperature <= 0.0) return {};
-  const std::optional<MatrixXd> frame = frame_of(u);
+  const std::optional<Frame> frame = frame_of(u);
   if (!frame) return {};
-  MatrixXd a = framed_gram(*frame);
+  MatrixXd a = framed_gram(frame->matrix);
   a.diagonal().array() += temperature;
   const std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
   if (!factor) return {};
-  const MatrixXd framed = framed_projection(*frame);
+  const MatrixXd framed = framed_projection(frame->matrix);
   const MatrixXd flat = factor->solve(Eigen::Map<const MatrixXd>(framed.data(), framed.size(), 1));
   const Eigen::Map<const MatrixXd> dual(flat.data(), framed.rows(), framed.cols());
-  return mean_from_dual(test_features, dual * frame->transpose(),
+  return mean_from_dual(test_features, dual * frame->matrix.transpose(),
                         MatrixXd::Identity(order(), order()));
 }
 

@@ -219,6 +219,7 @@ const char* reason_of(LinearEnd end) {
 double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian) {
   const VectorXd weights = entry_weights(action);
   const MatrixXd in_entries = weights.asDiagonal() * svec_hessian * weights.asDiagonal();
+  if (!in_entries.allFinite()) return std::numeric_limits<double>::quiet_NaN();
   std::optional<double> value;
   if (in_entries.rows() >= kLanczosFrom) value = smallest_by_lanczos(in_entries);
   if (!value) value = numerics::symmetric_eigen(in_entries, false).values[0];

@@ -29,18 +29,19 @@ MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
   return rows;
 }
 
-std::optional<MatrixXd> frame_of(const MatrixXd& u) {
+std::optional<Frame> frame_of(const MatrixXd& u) {
   const std::optional<SpdFactor> cholesky = SpdFactor::factor(u);
   // Rounding lets a singular U pass now and then. Numbers divided by its tiny pivot are noise.
-  if (cholesky && cholesky->condition_estimate() < kSingular) return cholesky->lower();
+  if (cholesky && cholesky->condition_estimate() < kSingular) return Frame{cholesky->lower(), true};
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(u, true);
   const Index n = u.rows();
   const double smallest =
       static_cast<double>(n) * std::numeric_limits<double>::epsilon() * eigen.values[n - 1];
   if (!(eigen.values[0] >= -kIndefinite * eigen.values[n - 1])) return std::nullopt;
   const Index rank = std::max<Index>(1, (eigen.values.array() > smallest).count());
-  return eigen.vectors.rightCols(rank) *
-         eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal();
+  return Frame{eigen.vectors.rightCols(rank) *
+                   eigen.values.tail(rank).cwiseMax(0.0).cwiseSqrt().asDiagonal(),
+               false};
 }
 
 }  // namespace headway::theory

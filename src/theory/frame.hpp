@@ -13,8 +13,15 @@ MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m);
 /// Rows (., c) of a frame F: p x r.
 MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c);
 
-/// A frame of U. It is lower triangular if U is positive definite, otherwise C p x rank. Nothing if
-/// U is not positive semidefinite.
-std::optional<MatrixXd> frame_of(const MatrixXd& u);
+/// A frame of U, C p x rank.
+struct Frame {
+  MatrixXd matrix;
+  /// It is lower triangular, and can be divided by. False if U is singular or nearly so, at any
+  /// rank.
+  bool invertible = false;
+};
+
+/// Nothing if U is not positive semidefinite.
+std::optional<Frame> frame_of(const MatrixXd& u);
 
 }  // namespace headway::theory

@@ -25,6 +25,10 @@ constexpr double kStill = 1e-9;      // a step in log U below this counts as non
 GeodesicStep::GeodesicStep(const std::vector<MatrixXd>& frames, const std::vector<MatrixXd>& logs,
                            OrderParameters direction, int threads)
     : threads_(threads), direction_(std::move(direction)) {
+  for (const MatrixXd& log : logs) {
+    if (!log.allFinite()) size_ = std::numeric_limits<double>::infinity();
+  }
+  if (!std::isfinite(size_)) return;
   for (std::size_t l = 0; l < frames.size(); ++l) {
     const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(logs[l], true);
     MatrixXd axes(logs[l].rows(), logs[l].cols());
@@ -104,7 +108,7 @@ void GeodesicDescent::record(double log_step) {
   const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
   if (summary_.history.size() == 1) first_norm_ = norm;
   const double first = first_norm_;
-  if (!(first > options_.gradient_tolerance)) return;
+  if (!(first > options_.gradient_tolerance) || !std::isfinite(first)) return;
   smallest_norm_ = std::clamp(norm, options_.gradient_tolerance, smallest_norm_);
   observer_.progress("saddle point, decades of the gradient", std::log10(first / smallest_norm_),
                      std::log10(first / options_.gradient_tolerance));
@@ -184,7 +188,7 @@ bool GeodesicDescent::step() {
     if (options_.elimination == Elimination::kClosedForm)
       eliminate_upper_layers(action_.architecture(), trial);
     Action::Evaluation next = evaluate(trial);
-    if (!next.energy) continue;
+    if (!next.energy || !std::isfinite(next.gradient_norm(action_.architecture()))) continue;
     const bool decreased = next.value <= evaluation_.value + kArmijo * t * slope;
     const bool flat = std::abs(t * slope) < noise && next.value < evaluation_.value + noise &&
                       std::abs(geodesic->slope(next.gradient)) < 0.9 * std::abs(slope);
@@ -210,7 +214,7 @@ double own_gradient_norm(const Action& action, const OrderParameters& u,
     if (!factor) return std::numeric_limits<double>::infinity();
     const MatrixXd& frame = factor->lower();
     const MatrixXd own = frame.transpose() * evaluation.gradient[l] * frame;
-    largest = std::max(largest, own.cwiseAbs().maxCoeff());
+    largest = std::max(largest, numerics::largest_entry(own));
   }
   return largest / action.architecture().largest_width();
 }

@@ -18,7 +18,8 @@ class GeodesicStep {
   GeodesicStep(const std::vector<MatrixXd>& frames, const std::vector<MatrixXd>& logs,
                OrderParameters direction, int threads);
 
-  /// The largest |eigenvalue| of the E_l: how much log U changes at t = 1.
+  /// The largest |eigenvalue| of the E_l: how much log U changes at t = 1. Infinite if an entry is
+  /// not finite; then there is no at().
   [[nodiscard]] double size() const { return size_; }
   [[nodiscard]] OrderParameters at(double t) const;
   /// d/dt of a function with this gradient at t = 0.

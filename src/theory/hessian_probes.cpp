@@ -216,6 +216,7 @@ SmallestEigenvalue smallest_hessian_eigenvalue(const Action& action, const Actio
         projected(i, j) = inner_product(space[static_cast<std::size_t>(i)].x,
                                         space[static_cast<std::size_t>(j)].hx);
     }
+    if (!projected.allFinite()) return SmallestEigenvalue{};
     const VectorXd weights =
         numerics::symmetric_eigen(0.5 * (projected + projected.transpose()), true).vectors.col(0);
     last = space[1];

@@ -59,6 +59,7 @@ void add_geodesic_term(const OrderParameters& u, const std::vector<MatrixXd>& gr
 }
 
 /// Newton direction with the Hessian made positive definite in the geodesic metric where it is not.
+/// Infinite if the Hessian or the gradient is not finite in that metric.
 VectorXd newton_direction(const OrderParameters& u, const MatrixXd& hessian,
                           const VectorXd& gradient) {
   if (const std::optional<SpdFactor> factor = SpdFactor::factor(hessian)) {
@@ -70,6 +71,8 @@ VectorXd newton_direction(const OrderParameters& u, const MatrixXd& hessian,
   MatrixXd whitened(hessian.rows(), hessian.cols());
   multiply(1.0, frame, Transpose::kYes, product, Transpose::kNo, 0.0, whitened);
   const VectorXd g = frame.transpose() * gradient;
+  if (!whitened.allFinite() || !g.allFinite())
+    return VectorXd::Constant(g.size(), std::numeric_limits<double>::infinity());
   if (hessian.rows() <= kLargestEigenProblem) {
     const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(whitened, true);
     const double floor = 1e-10 * eigen.values.cwiseAbs().maxCoeff();

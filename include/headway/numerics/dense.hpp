@@ -44,6 +44,9 @@ void rank_update_lower(float alpha, const ConstMatrixRefF& a, Transpose ta, floa
 void mirror_lower(MatrixRef a);
 void mirror_lower(MatrixRefF a);
 
+/// The largest |entry|, and 0 without entries. Infinite if an entry is not finite.
+double largest_entry(const ConstMatrixRef& a);
+
 /// out = a^T, tile by tile.
 void transpose_into(const ConstMatrixRef& a, MatrixRef out);
 void transpose_into(const ConstMatrixRefF& a, MatrixRefF out);

@@ -31,7 +31,7 @@ struct FiniteWidthCorrection {
 };
 
 /// Smallest eigenvalue of the Hessian of S / max N in the independent entries of all U_l and U_a
-/// jointly: positive at a minimum.
+/// jointly: positive at a minimum. NaN if the Hessian is not finite.
 double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian);
 
 /// Flops of the correction from the Hessian: the energy's third derivatives, and the entropy's

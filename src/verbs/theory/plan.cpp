@@ -10,7 +10,6 @@
 #include "headway/path_features.hpp"
 #include "headway/solve.hpp"
 #include "verbs/theory/problem.hpp"
-#include "verbs/theory/sample_setup.hpp"
 
 namespace headway {
 namespace {
@@ -140,9 +139,7 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   plan.points = static_cast<double>(study.model.widths.size()) *
                 static_cast<double>(study.model.temperatures.size());
   plan.path_feature_flops = feature_flops(study, dataset);
-  const bool samples = verb == TheoryVerb::kSamples;
-  theory::PathKernelOptions options =
-      kernel_options(samples ? sampled_study(study, dataset) : study);
+  theory::PathKernelOptions options = kernel_options(study);
   if (dataset.gram && !gram_becomes_rows(study, dataset)) {
     options.form = theory::KernelForm::kGram;
   }
@@ -150,7 +147,7 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   plan.kernels = theory::kernel_cost(
       {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
   count_memory(dataset, plan);
-  if (samples) plan.draw_bytes = draw_bytes(study, dataset);
+  if (verb == TheoryVerb::kSamples) plan.draw_bytes = draw_bytes(study, dataset);
   if (verb == TheoryVerb::kAligns) count_alignment(dataset, plan);
   return plan;
 }

@@ -235,12 +235,16 @@ class PointSampler {
 
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
       const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
-    const std::string fingerprint = fmt::format(
-        "sampler {} readout {} attention {} widths {} temperature {:.17g} variances {} "
-        "data {}",
-        word_of(study_.sample.sampler), word_of(readout_of(study_, dataset_)),
-        word_of(study_.model.attention), fmt::join(sweep.widths, ","), sweep.temperature,
-        fmt::join(architecture.variances, ","), dataset_.content_hash);
+    std::string fingerprint =
+        fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
+                    word_of(study_.sample.sampler), fmt::join(sweep.widths, ","), sweep.temperature,
+                    fmt::join(architecture.variances, ","), dataset_.content_hash);
+    // Left out where they are as usual, so that states of older versions fit.
+    const Readout readout = readout_of(study_, dataset_);
+    if (readout != Readout::kLastToken) fingerprint += fmt::format(" readout {}", word_of(readout));
+    if (study_.model.attention != AttentionKind::kSoftmax) {
+      fingerprint += fmt::format(" attention {}", word_of(study_.model.attention));
+    }
     if (exact) {
       return std::make_unique<posterior::ExactChain>(
           architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
@@ -366,7 +370,7 @@ SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Ob
                            const SampleHooks& hooks, const SolveResult* known) {
   check_sampling(study);
   const auto prepared = std::make_shared<Prepared>();
-  prepared->study = sampled_study(study, dataset);
+  prepared->study = study;
   const bool exact = study.sample.sampler == Sampler::kExact;
   if (learns_attention(study)) {
     prepared->learned = make_learned_problem(study, dataset, observer);

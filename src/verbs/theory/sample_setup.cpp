@@ -63,19 +63,6 @@ bool has_singular_matrix(const model::Architecture& architecture) {
   return false;
 }
 
-Study sampled_study(const Study& study, const tasks::Dataset& dataset) {
-  Study sampled = study;
-  if (sampled.solve.kernels != theory::KernelForm::kAuto || dataset.gram) return sampled;
-  for (const SweepPoint& point : sweep_points(study, dataset)) {
-    // If U is singular, the feature-space form loses digits to a division by T.
-    const model::Architecture a = architecture_of(study, dataset, point.widths);
-    if (has_singular_matrix(a))
-      sampled.solve.kernels =
-          a.outputs == 1 ? theory::KernelForm::kStored : theory::KernelForm::kStreamed;
-  }
-  return sampled;
-}
-
 void check_sampling(const Study& study) {
   for (const double t : study.model.temperatures) {
     if (t > 0.0) continue;

@@ -13,10 +13,6 @@ namespace headway {
 /// Some N_l < C p_l.
 bool has_singular_matrix(const model::Architecture& architecture);
 
-/// The study that `sample` solves and samples: with a form of the kernels that is accurate for all
-/// U of its widths, singular ones too.
-Study sampled_study(const Study& study, const tasks::Dataset& dataset);
-
 /// Error{kBadStudy} for settings of [model] and [sample] that do not fit each other.
 void check_sampling(const Study& study);
 

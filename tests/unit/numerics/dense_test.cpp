@@ -272,3 +272,16 @@ TEST_CASE("The BLAS describes itself, and stays single-threaded when told twice"
   use_single_threaded_blas();
   CHECK(blas_description().find("kernels for") != std::string::npos);
 }
+
+TEST_CASE("the largest entry is infinite where an entry is not finite") {
+  MatrixXd a = random_matrix(3, 4, 71);
+  a(1, 2) = -50.0;
+  CHECK(largest_entry(a) == 50.0);
+  CHECK(largest_entry(a.leftCols(2)) < 50.0);
+  CHECK(largest_entry(MatrixXd(0, 3)) == 0.0);
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    a(0, 0) = bad;
+    CHECK(largest_entry(a) == std::numeric_limits<double>::infinity());
+    CHECK(largest_entry(MatrixXd::Constant(2, 2, bad)) == std::numeric_limits<double>::infinity());
+  }
+}

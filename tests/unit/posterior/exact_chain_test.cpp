@@ -1,5 +1,6 @@
 #include "headway/posterior/exact_chain.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <tuple>
@@ -303,6 +304,59 @@ TEST_CASE("the chain from Gram matrices is the one from features, above narrow l
         CHECK(test::relative_error(from_gram.information(position),
                                    from_features.information(position)) < 1e-8);
       }
+    }
+  }
+}
+
+TEST_CASE("in feature space the log density of narrow layers keeps its digits at low temperature") {
+  using Real = long double;
+  using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic>;
+  test::TheoryCase c = random_case({2, 2}, 1, 60, 3, 1);
+  c.architecture.widths = {3, 2, 3};
+  const Index p = c.architecture.paths();
+  const Matrix x = c.features.cast<Real>();
+  const Matrix y = c.labels.cast<Real>();
+  for (const double t : {0.1, 1e-3, 1e-6}) {
+    ExactChain chain(c.architecture, t, kernels_of(c, theory::KernelForm::kFeatureSpace, t),
+                     std::make_shared<MatrixXd>(0, c.features.cols()));
+    Rng rng(3, StreamPurpose::kTests);
+    VectorXd position(chain.dimension());
+    for (int draw = 0; draw < 10; ++draw) {
+      chain.draw_start(rng, position);
+      const BartlettChain::Factors factors = chain.prior().factors(position);
+      const MatrixXd& f = factors.factor.front();
+      REQUIRE(f.cols() < p);
+      // W = Phi (F kron I) and A = W^T W + T in long double: the energy, and its slope along F,
+      // 2 [Phi^T W A^{-1} - Phi^T (y - W v) / T v^T].
+      Matrix lifted = Matrix::Zero(p * c.n0, f.cols() * c.n0);
+      for (Index a = 0; a < p; ++a) {
+        for (Index b = 0; b < f.cols(); ++b)
+          lifted.block(a * c.n0, b * c.n0, c.n0, c.n0).diagonal().setConstant(f(a, b));
+      }
+      const Matrix w = x * lifted;
+      Matrix a = w.transpose() * w;
+      a.diagonal().array() += Real(t);
+      const Eigen::LDLT<Matrix> factor(a);
+      const Matrix v = factor.solve(w.transpose() * y);
+      const Matrix rest = y - w * v;
+      const Real energy = Real(x.rows() - a.rows()) * std::log(Real(t)) +
+                          factor.vectorD().array().log().sum() + rest.squaredNorm() / Real(t) +
+                          v.squaredNorm();
+      const Matrix slope =
+          Real(2) * x.transpose() *
+          (w * factor.solve(Matrix::Identity(a.rows(), a.rows())) - rest / Real(t) * v.transpose());
+      MatrixXd along(p, f.cols());
+      for (Index i = 0; i < p; ++i) {
+        for (Index j = 0; j < f.cols(); ++j)
+          along(i, j) = static_cast<double>(slope.block(i * c.n0, j * c.n0, c.n0, c.n0).trace());
+      }
+      VectorXd expected(position.size()), gradient(position.size());
+      const double prior = chain.prior().log_prior(position, expected);
+      chain.prior().pull_back(factors, -0.5 * along, expected);
+      CAPTURE(t, draw);
+      CHECK_THAT(chain.log_density(position, gradient),
+                 Catch::Matchers::WithinRel(prior - 0.5 * static_cast<double>(energy), 1e-11));
+      CHECK(relative_error(gradient, expected) < std::max(1e-10, 1e-12 / t));
     }
   }
 }

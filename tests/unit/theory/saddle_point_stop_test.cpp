@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "catch.hpp"
@@ -72,6 +73,59 @@ TEST_CASE("where rounding leaves too few digits of U, no solution is called conv
   for (const Optimizer optimizer : {Optimizer::kNewton, Optimizer::kCeres}) {
     CHECK_FALSE(solve(many, 1e-11, with(optimizer), KernelForm::kStreamed).summary.converged);
   }
+}
+
+TEST_CASE("a gradient that is not finite has an infinite norm, and is not called converged") {
+  const test::TheoryCase c = random_case({2, 2}, 1, 12, 3, 5);
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored));
+  theory::OrderParameters u = theory::gaussian_process_order_parameters(c.architecture);
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    for (const bool everywhere : {true, false}) {
+      theory::Action::Evaluation evaluation = action.evaluate(u);
+      CHECK(std::isfinite(evaluation.gradient_norm(c.architecture)));
+      if (everywhere) {
+        for (MatrixXd& g : evaluation.gradient) g.setConstant(bad);
+      } else {
+        evaluation.gradient.back()(0, 0) = bad;
+      }
+      CHECK(evaluation.gradient_norm(c.architecture) == std::numeric_limits<double>::infinity());
+      CHECK(evaluation.scaled_gradient_norm(c.architecture) ==
+            std::numeric_limits<double>::infinity());
+    }
+  }
+}
+
+TEST_CASE("features of extreme size end in a point that has not converged, not in an error") {
+  struct Extreme {
+    double scale, temperature;
+  };
+  for (const Extreme& extreme : {Extreme{1e10, 0.1}, {1e20, 0.1}, {1e-20, 1e-40}}) {
+    for (const Optimizer optimizer :
+         {Optimizer::kNewton, Optimizer::kNewtonCg, Optimizer::kQuasiNewton}) {
+      for (const Index examples : {2, 12}) {
+        for (const Index width : {1, 10, 100}) {
+          test::TheoryCase c = random_case({2, 2}, 1, examples, 3, 5);
+          c.architecture = model::uniform_architecture({2, 2}, width);
+          c.features *= extreme.scale;
+          const theory::SaddlePoint saddle =
+              solve(c, extreme.temperature, with(optimizer), KernelForm::kStored);
+          CHECK(saddle.summary.message.starts_with(saddle.summary.converged ? "converged"
+                                                                            : "not converged"));
+          CHECK(std::isfinite(saddle.evaluation.value));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a Hessian that is not finite has no smallest eigenvalue") {
+  const test::TheoryCase c = random_case({2}, 1, 12, 3, 5);
+  const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored));
+  const Index n = action.unknowns();
+  MatrixXd hessian = MatrixXd::Identity(n, n);
+  CHECK(theory::smallest_hessian_eigenvalue(action, hessian) > 0.0);
+  hessian(n - 1, 0) = std::numeric_limits<double>::infinity();
+  CHECK(std::isnan(theory::smallest_hessian_eigenvalue(action, hessian)));
 }
 
 TEST_CASE("the stopping test does not depend on the units of U") {

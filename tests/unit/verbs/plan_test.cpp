@@ -59,6 +59,44 @@ TEST_CASE("a plan tells the kernels that a run then makes") {
   }
 }
 
+TEST_CASE("narrow layers are sampled with the cheapest kernels that fit, like wide ones") {
+  Rng rng(14, StreamPurpose::kTests);
+  const auto form = [](const headway::Study& study, const tasks::Dataset& data) {
+    return headway::plan_theory(study, data, TheoryVerb::kSamples).kernels.form;
+  };
+  for (const Index outputs : {1, 2}) {
+    const tasks::Dataset many = testing::random_dataset({2, 2}, {40, 4, 3}, rng, outputs);
+    const tasks::Dataset few = testing::random_dataset({2, 2}, {6, 4, 3}, rng, outputs);
+    for (const Index width : {20, 3}) {
+      CAPTURE(outputs, width);
+      headway::Study study = small_study();
+      study.model.widths = {{20}, {width}};
+      CHECK(form(study, many) == theory::KernelForm::kFeatureSpace);
+      CHECK(form(study, few) ==
+            (outputs == 1 ? theory::KernelForm::kStored : theory::KernelForm::kStreamed));
+      study.solve.memory_limit_gib = 1e-9;
+      CHECK(form(study, few) == theory::KernelForm::kStreamed);
+      study.solve.kernels = theory::KernelForm::kStreamed;
+      CHECK(form(study, many) == theory::KernelForm::kStreamed);
+    }
+  }
+}
+
+TEST_CASE("chains of narrow layers run on the kernels of the plan") {
+  Rng rng(15, StreamPurpose::kTests);
+  const tasks::Dataset data = testing::random_dataset({2, 2}, {40, 4, 3}, rng);
+  headway::Study study = small_study();
+  study.model.widths = {{3}};
+  study.model.temperatures = {0.1};
+  study.sample.chains = 2;
+  study.sample.draws = 20;
+  study.sample.warmup = 20;
+  Observer observer;
+  const headway::SampleResult result = headway::sample(study, data, observer);
+  REQUIRE(result.solve.points.size() == 1);
+  CHECK(result.solve.points.front().kernels == "feature_space");
+}
+
 TEST_CASE("impossible kernels are found by the plan") {
   headway::Study study = small_study();
   study.model.temperatures = {0.0};
@@ -247,23 +285,4 @@ TEST_CASE("a plan of align has the memory of whole kernels, and refuses more tha
       plan_of(data, TheoryVerb::kAligns),
       Catch::Matchers::ContainsSubstring("16384 examples of 2 outputs: align takes at "
                                          "most 32766 of both together"));
-}
-
-TEST_CASE("a plan of samples takes the kernels that their narrow widths need") {
-  const tasks::Dataset data = two_outputs();
-  Study study = small_study();
-  study.model.temperatures = {0.1};
-  study.solve.kernels = theory::KernelForm::kAuto;
-  study.model.widths = {{12}};  // C p_1, the largest size of a matrix
-  const theory::KernelForm usual = plan_of(data, TheoryVerb::kSolves, study).kernels.form;
-  CHECK(plan_of(data, TheoryVerb::kSamples, study).kernels.form == usual);
-  Rng rng(12, StreamPurpose::kTests);
-  const tasks::Dataset many = testing::random_dataset({2}, {40, 4, 3}, rng);
-  study.model.widths = {{2}};
-  CHECK(plan_of(many, TheoryVerb::kSamples, study).kernels.form ==
-        theory::KernelForm::kFeatureSpace);
-  study.model.widths = {{1}};
-  CHECK(plan_of(many, TheoryVerb::kSolves, study).kernels.form ==
-        theory::KernelForm::kFeatureSpace);
-  CHECK(plan_of(many, TheoryVerb::kSamples, study).kernels.form == theory::KernelForm::kStored);
 }

@@ -94,19 +94,6 @@ TEST_CASE("an order parameter is singular where its layer is narrower than its s
   }
 }
 
-TEST_CASE("narrow layers are sampled with kernels that hold for singular order parameters") {
-  Rng rng(14, StreamPurpose::kTests);
-  const tasks::Dataset one = testing::random_dataset({2, 2}, {6, 4, 3}, rng);
-  const tasks::Dataset two = testing::random_dataset({2, 2}, {6, 4, 3}, rng, 2);
-  Study study = small_study();
-  CHECK(sampled_study(study, one).solve.kernels == KernelForm::kAuto);
-  study.model.widths = {{20}, {3}};  // one point of the sweep is enough
-  CHECK(sampled_study(study, one).solve.kernels == KernelForm::kStored);
-  CHECK(sampled_study(study, two).solve.kernels == KernelForm::kStreamed);
-  study.solve.kernels = KernelForm::kFeatureSpace;
-  CHECK(sampled_study(study, one).solve.kernels == KernelForm::kFeatureSpace);
-}
-
 TEST_CASE("settings of [sample] reach the sampler, each point with streams of its own") {
   Study study = small_study();
   study.seed = 17;
