@@ -115,7 +115,7 @@ void refuse_arrays_in_memory(const Options& options, const Study& study) {
   if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
   throw Error(ErrorKind::kMissingFile,
               fmt::format("{}: was made from arrays in memory, which it does not hold; in Python, "
-                          "give them to headway.solve again",
+                          "give them again",
                           options.input));
 }
 

@@ -1,5 +1,6 @@
 // Sweep points of `sample` draw from streams of their own, whatever the seed and whoever runs them.
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "catch.hpp"
@@ -82,6 +83,28 @@ TEST_CASE("the second point of a seed is not the first point of the next seed") 
   CHECK(draws(one.points[0]) != draws(one.points[1]));
   CHECK(draws(one.points[1]) != draws(two.points[0]));
   CHECK(one.points[1].log_evidence != two.points[0].log_evidence);
+}
+
+TEST_CASE("chains of another readout or attention are not gone on with") {
+  const headway::Study study = twice(1);
+  const tasks::Dataset data = small_dataset();
+  std::optional<headway::SampleState> kept;
+  headway::SampleHooks keep, give;
+  keep.save = [&](std::size_t, const headway::SampleState& state) { kept = state; };
+  StopsAtOnce impatient;
+  headway::sample(study, data, impatient, keep);
+  REQUIRE(kept);
+  give.load = [&](std::size_t) { return kept; };
+  Observer quiet;
+  headway::Study other = study;
+  other.model.readout = headway::Readout::kMean;
+  CHECK_THROWS_WITH(headway::sample(other, data, quiet, give),
+                    Catch::Matchers::ContainsSubstring("readout mean"));
+  other = study;
+  other.model.attention = headway::AttentionKind::kHardmax;
+  CHECK_THROWS_WITH(headway::sample(other, data, quiet, give),
+                    Catch::Matchers::ContainsSubstring("attention hardmax"));
+  CHECK(headway::sample(study, data, quiet, give).points.at(0).complete);
 }
 
 TEST_CASE("a point whose chains were run apart, and stopped on the way, is the same point") {
