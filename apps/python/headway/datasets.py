@@ -23,7 +23,14 @@ from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-EMPTY_GROUP = object()
+class _EmptyGroup:
+    """Stands for a group without members. There is one of it, also in another process."""
+
+    def __reduce__(self) -> str:
+        return "EMPTY_GROUP"
+
+
+EMPTY_GROUP = _EmptyGroup()
 _OWN_NAMES = {"attention/query": "query", "attention/key": "key", "names": "head_names"}
 
 
