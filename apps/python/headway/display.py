@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headway.errors import UsageError
-from headway.files import whole_file, write_bytes
+from headway.files import make_folder_of, remove_folders, whole_file, write_bytes
 from headway.hdf5 import open_file
 from headway.remaking import how_to_remake
 from headway.signatures import with_older_names
@@ -111,7 +111,8 @@ class Shown(Brief):
         Parameters
         ----------
         path : str or path
-            The file, which appears whole or not at all. Of a result that was read from a file it is a copy.
+            The file, which appears whole or not at all. Of a result that was read from a file it is a copy. A folder that is
+            missing is made.
         overwrite : bool, default: False
             Replace a file that exists. `force` is its older name.
 
@@ -135,9 +136,14 @@ class Shown(Brief):
         """
         target = Path(path)
         if self._computation is not None:
-            with in_python():
-                self._computation.save(os.fspath(target), overwrite,
-                                       "" if self._data is None else self._data.content_hash)
+            folders = make_folder_of(target)
+            try:
+                with in_python():
+                    self._computation.save(os.fspath(target), overwrite,
+                                           "" if self._data is None else self._data.content_hash)
+            except BaseException:
+                remove_folders(folders)
+                raise
         elif self._saved is not None:
             write_bytes(zlib.decompress(self._saved), target, overwrite)
         else:
@@ -159,12 +165,17 @@ class Shown(Brief):
         """str: how to make the result again: what to do, and the command or the call to do it with."""
         return "\n".join(how_to_remake(self))
 
+    @property
+    def _verb(self) -> str:
+        """The verb of the program that makes such results."""
+        return self.kind
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of headway {self.kind}: {self.summary}>"
+        return f"<{type(self).__name__} of headway {self._verb}: {self.summary}>"
 
     def _repr_html_(self) -> str:
         from headway.table import cells
-        return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self.kind)}: "
+        return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self._verb)}: "
                 f"{html.escape(self.summary)}</p>" + html_table(*cells(self)))
 
     def plot(self, *names: str, others: Sequence[Any] = (), widths: Sequence[int] | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 from headway import native
 from headway.errors import UsageError
 from headway.settings import overlays_of
+from headway.signatures import with_known_arguments
 from headway.words import in_python
 
 
@@ -42,6 +43,7 @@ class Study:
         return f"<Study {self.name}, {len(self.text.splitlines())} lines of TOML in text>"
 
 
+@with_known_arguments
 def read_study(path: str | os.PathLike, settings: Mapping[str, Any] | None = None) -> Study:
     """Read a study, and change some of its keys.
 
