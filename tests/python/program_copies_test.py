@@ -146,6 +146,43 @@ class ArraysAgain(unittest.TestCase):
             headway.prune("hmm-four-paths", **self.arrays)
 
 
+class Messages(unittest.TestCase):
+    """They name the argument that is wrong, and what is allowed."""
+
+    def refused(self, kind, words, call):
+        with self.assertRaises(kind) as caught:
+            call()
+        self.assertIn(words, str(caught.exception))
+
+    def test_new_inputs_have_the_names_of_their_arguments(self):
+        rng = np.random.default_rng(2)
+        x, w, y = rng.standard_normal((12, 3, 5)), rng.standard_normal((2, 5, 5)), np.resize([1.0, -1.0], 12)
+        tokens = headway.solve(inputs=x, labels=y, attention_weights=[w], widths=[10])
+        paths = headway.solve(**small())
+        for words, call in (
+                ("inputs: has 3 features a token; allowed: N_0 = 5 as in the data of the result",
+                 lambda: headway.predict(tokens, inputs=x[:, :, :3])),
+                ("features: holds path features; allowed: inputs, as the data of the result have",
+                 lambda: headway.predict(tokens, features=np.ones((2, 2, 5)))),
+                ("features: has 3 paths (the second extent); allowed: 2, as the heads [2] of the result have; where its data hold "
+                 "inputs, give inputs", lambda: headway.predict(tokens, features=np.ones((2, 3, 5)))),
+                ("inputs: holds inputs; allowed: path features, as the data of the result have", lambda: headway.predict(paths, inputs=x)),
+                ("test_labels: names two classes by -1 and +1; allowed: 0 and 1, as in labels",
+                 lambda: headway.solve(inputs=x, labels=np.resize([0, 1], 12), attention_weights=[w], test_inputs=x, test_labels=y)),
+                ("attention_weights: is of type generator; allowed: a list with one array for each layer",
+                 lambda: headway.solve(inputs=x, labels=y, attention_weights=(one for one in [w])))):
+            self.refused(headway.BadDataError, words, call)
+
+    def test_an_unknown_argument_is_refused_with_the_nearest_or_all(self):
+        self.refused(headway.UsageError, "headway.predict: unknown argument imputs; did you mean inputs?",
+                     lambda: headway.predict("r.h5", imputs=1))
+        self.refused(headway.UsageError, "headway.predict: unknown argument labels; allowed: result, new, inputs, ",
+                     lambda: headway.predict("r.h5", labels=1))
+        for call in (headway.merge, headway.gram, headway.read_study, headway.read_result, headway.kernel, headway.write_dataset,
+                     headway.write_report, headway.action):
+            self.refused(headway.UsageError, f"headway.{call.__name__}: unknown argument zzz", lambda: call(zzz=1))
+
+
 class ArgumentsByName(unittest.TestCase):
     """A file of ours that stands for a result in memory has the name of its argument in messages."""
 

@@ -37,6 +37,7 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     """The result of a verb. `given` has the arguments of its function by name; None stands for one that was not given."""
     request, data, arguments = request_of(verb, verb, given)
     progress, names = listener_of(given.get("progress")), names_of(given.get("study"), "study")
+    names += _ARRAYS_BY_NAME if data is not None else []
     output = given.get("output")
     request |= {"output": "" if output is None else text_of_path("output", output), "force": bool(given.get("overwrite")),
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
@@ -110,6 +111,8 @@ def _shard_of(shard: Any) -> str:
 
 
 _ARRAYS = (*PATHS, "sets", "network")
+#: What the program calls arrays, and the arguments that they are.
+_ARRAYS_BY_NAME = [("arrays in memory: ", ""), *((place, name) for name, place in PATHS.items() if place.startswith(("train/", "test/")))]
 _NO_SETTINGS = ("study", "classes", *RUNNING)
 
 

@@ -13,6 +13,7 @@ from headway.compute import file_of
 from headway.display import Shown
 from headway.errors import UsageError
 from headway.result_reader import result_of
+from headway.signatures import with_known_arguments
 from headway.study_files import described, text_of_path
 from headway.words import in_python, python_words
 
@@ -24,6 +25,7 @@ _LOG = logging.getLogger("headway")
 _ALLOWED = "the path of a part, or a result that shard=(i, n) made"
 
 
+@with_known_arguments
 def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
           output: str | os.PathLike | None = None, overwrite: bool = False) -> Result | TrainingResult:
     """Join the parts of a study into the result of the whole.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.prediction_results import PredictResult, read_predictions
+from headway.signatures import with_known_arguments
 from headway.study_files import text_of_path
 from headway.words import in_python, python_words
 
@@ -36,6 +38,7 @@ _PLACES = {"features": f"{_SET}/path_features", "inputs": f"{_SET}/inputs", "mas
 _NAMES = {place: name for name, place in _PLACES.items()}
 
 
+@with_known_arguments
 def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = None, *,
             inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
             features: ArrayLike | None = None, mask: ArrayLike | None = None, text: str | None = None,
@@ -137,7 +140,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
                 "output": "" if output is None else text_of_path("output", output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
-    names = names_of(result, "result")
+    names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None)]
     with in_python({"evaluate.weights": "weights"}, names), how_to_go_on(
             f"{caller}(result, inputs=..., data={{\"inputs\": x, \"labels\": y, ...}}), all arrays of the call that made it in data"):
         done = native.module().compute("predict", request)
@@ -166,9 +169,20 @@ def _arrays(given: Mapping[str, Any], heads: Any) -> ArrayData:
     arrays: dict[str, Any] = {}
     for name, value in given.items():
         arrays |= arrays_of(_PLACES[name], value, None, faults, _name_of)
+    paths, features = math.prod(heads), arrays.get(_PLACES["features"])
+    if features is not None and features.ndim == 3 and features.shape[1] != paths:
+        faults.append(f"features: has {features.shape[1]} paths (the second extent); allowed: {paths}, as the heads {list(heads)} of the "
+                      "result have; where its data hold inputs, give inputs")
     if faults:
         raise BadDataError(faults)
     return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, _name_of)
+
+
+def _names_of_arrays(given: Mapping[str, Any], known: bool) -> list[tuple[str, str]]:
+    """For messages: what the program calls arrays in memory are the argument with the new inputs, and the result's own data."""
+    arrays, data = "arrays in memory", "the data of the result"
+    new = "features" if "features" in given else "inputs"
+    return [(f"the training data ({arrays})", data), *([(arrays, new)] if given else []), *([(arrays, data)] if known else [])]
 
 
 def _name_of(path: str) -> str:
