@@ -167,7 +167,8 @@ class WhereToWrite(WritingTest):
         self.assertEqual(self.path.read_text(), "precious")
 
     def test_missing_folder_and_folder_in_the_way(self):
-        with self.assertRaisesRegex(headway.CannotWriteError, "cannot be written: No such file"):
+        self.path.write_text("a file")
+        with self.assertRaisesRegex(headway.CannotWriteError, "cannot be written: the folder .*deeper cannot be made: Not a directory"):
             headway.write_dataset(self.path / "deeper" / "x.h5", **self.good.weights)
         with self.assertRaisesRegex(headway.CannotWriteError, "is a folder"):
             headway.write_dataset(self.path.parent, **self.good.weights)

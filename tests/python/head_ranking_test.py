@@ -386,8 +386,10 @@ class Parts(unittest.TestCase):
             headway.rank_parts(self.path.with_name("none.h5"))
         headway.write_dataset(self.path, overwrite=True, train_inputs=self.parts, train_labels=self.y, readout="mean",
                               attention_weights=[np.zeros((1, 8, 8))])
-        with self.assertRaisesRegex(headway.UsageError, "holds no contributions"):
+        with self.assertRaisesRegex(headway.BadDataError, "holds no contributions"):
             headway.rank_parts(self.path)
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertEqual(main(["rank", str(self.path)]), 65)  # as the program
 
 
 class Cumulative(unittest.TestCase):

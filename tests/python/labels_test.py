@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway.labels import as_targets
+from headway.labels import as_targets, warn_of_whole_numbers
 
 SIGNS = np.array([1.0, -1.0, 1.0, 1.0])
 NUMBERS = np.array([0, 2, 1, 2])
@@ -54,9 +54,27 @@ class Rule(unittest.TestCase):
                                        (SIGNS, 3, "whole numbers from 0 to 2, or one-hot rows [P, 3]"), (ONE_HOT, 2, "classes=2"),
                                        (ONE_HOT * 0.5, 3, "one-hot"), (np.array([0.5, 1.0]), 2, "classes=2")):
             self.assertIn(words, targets(labels, classes)[0])
-        for classes in (1, -1, 2.5, True, "two"):
-            with self.assertRaisesRegex(headway.UsageError, "classes: is .*; allowed: None, 0 for real targets, or an integer from 2"):
+        for classes in (1, -1, 2.5, True, "two", 10**6, 10**30):
+            with self.assertRaisesRegex(headway.UsageError, "classes: is .*; allowed: None, 0 for real targets, or an integer from 2 to 65536"):
                 headway.write_dataset("never.h5", train_labels=SIGNS, classes=classes)
+
+
+    def test_many_classes_of_few_examples_take_little_memory(self):
+        rows = targets(np.array([0, 65535]), 65536)  # a square of so many classes has 32 GiB
+        self.assertEqual((rows.shape, rows.sum(), rows[1, 65535]), ((2, 65536), 2, 1))
+
+    def test_numbers_from_one_are_noticed(self):
+        self.assertIn("these go from 1 to 2: class numbers start at 0, so subtract 1", targets(np.array([1, 2, 1]), 2)[0])
+        self.assertIn("these go from 1 to 3: ", targets(np.array([1, 2, 3]), 3)[0])
+        self.assertNotIn("these go", targets(np.array([0.5, 2]), 2)[0])
+        with self.assertWarnsRegex(UserWarning, "For class numbers, which start at 0, subtract 1 and give classes=2; classes=0"):
+            warn_of_whole_numbers("labels", np.array([1, 2, 2]), None)
+        with self.assertWarnsRegex(UserWarning, "For class numbers give classes=3; classes=0"):
+            warn_of_whole_numbers("labels", np.array([0, 1, 2]), None)
+
+    def test_two_ways_to_name_two_classes_do_not_mix(self):
+        self.assertEqual(targets({"labels": np.array([0, 1, 1]), "test_labels": np.array([-1, 1])}, 2),
+                         ["test_labels: names two classes by -1 and +1; allowed: 0 and 1, as in labels"])
 
 
 class Everywhere(unittest.TestCase):

@@ -265,7 +265,7 @@ class CommandLine(WithoutPictures):
                  (place("solve"), place("align"), "--labels", "a", "-o", target)),
                 (64, "--labels: has equal names",
                  (place("solve"), place("align"), "--labels", "a,a", "-o", target)),
-                (73, "cannot be written", (place("one-head"), "-o", target / "deeper" / "x.html")),
+                (73, "cannot be written", (place("one-head"), "-o", place("solve") / "deeper" / "x.html")),
                 (73, "is a folder", (place("one-head"), "-o", FOLDER.name))):
             found, out, err = self.run_main(*arguments)
             self.assertEqual((found, out), (code, ""), err)

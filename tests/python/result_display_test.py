@@ -1,5 +1,6 @@
 """How results show themselves: at a prompt, in a notebook, as figures; and what importing costs."""
 
+import logging
 import subprocess
 import sys
 import tempfile
@@ -139,6 +140,58 @@ class Notebook(unittest.TestCase):
         with self.assertRaisesRegex(headway.UsageError, "names: has 'nonsense', which is no figure; allowed: accuracy_against_width"):
             result.plot("nonsense")
         self.assertEqual(list(headway.read_result(place("train")).plot()), ["learning_curves"])
+
+
+class WrongKinds(unittest.TestCase):
+    def test_a_result_in_place_of_its_path_is_no_damage(self):
+        result = headway.read_result(place("solve"))
+        allowed = ": is <Result of .*; allowed: the path of a result file; result.save"
+        for words, call in (("^path" + allowed, lambda: headway.read_result(result)),
+                            (r"^results\[0\]" + allowed, lambda: headway.write_report([result], place("never"))),
+                            ("^results" + allowed, lambda: headway.write_report(result, place("never"))),
+                            ("^results: is 3; allowed", lambda: headway.write_report(3, place("never")))):
+            with self.assertRaisesRegex(headway.UsageError, words):
+                call()
+
+    def test_to_datatree_takes_a_path(self):
+        from headway.xarray_export import _groups, _read
+        self.assertEqual(set(_groups(_read(str(place("solve"))))), set(_groups(headway.read_result(place("solve")))))
+        with self.assertRaisesRegex(headway.UsageError, "result: is 3; allowed: a result, or the path of one"):
+            headway.to_datatree(3)
+        with self.assertRaises(headway.UnreadableFileError):
+            headway.to_datatree("absent.h5")
+
+    def test_a_pdf_is_quiet(self):
+        log = logging.getLogger("fontTools.ttLib.tables._h_e_a_d")
+        figure = headway.read_result(place("solve")).plot("convergence").only()
+        from headway.figures.style import rendered
+        with self.assertNoLogs("fontTools", "WARNING"):
+            rendered(figure, "pdf")
+        self.assertEqual(log.level, logging.NOTSET)
+
+
+class Folders(unittest.TestCase):
+    """A folder that is missing is made, as the program makes it."""
+
+    def test_a_missing_folder_is_made(self):
+        made = Path(FOLDER.name) / "made"
+        result = headway.read_result(place("prune"))
+        result.save(made / "a" / "x.h5")
+        headway.write_report(place("solve"), made / "b" / "c" / "x.html")
+        result.head_table().to_csv(made / "d" / "x.csv")
+        rng = np.random.default_rng(1)
+        given = {"train_inputs": rng.standard_normal((4, 3, 5)), "attention_weights": [rng.standard_normal((2, 5, 5))]}
+        headway.write_dataset(made / "e" / "x.h5", **given, train_labels=[1, -1, 1, 1])
+        self.assertEqual(sorted(str(path.relative_to(made)) for path in made.rglob("x.*")),
+                         ["a/x.h5", "b/c/x.html", "d/x.csv", "e/x.h5"])
+        with self.assertRaises(headway.BadDataError):
+            headway.write_dataset(made / "f" / "g" / "x.h5", **given, train_labels=[1, 2])
+        self.assertFalse((made / "f").exists())
+
+    def test_the_message_names_the_folder(self):
+        with self.assertRaisesRegex(headway.CannotWriteError, "solve.h5/deeper/x.h5: cannot be written: the folder .*solve.h5/deeper "
+                                                              "cannot be made: Not a directory"):
+            headway.read_result(place("solve")).save(place("solve") / "deeper" / "x.h5")
 
 
 class Importing(unittest.TestCase):

@@ -48,10 +48,30 @@ class ArrayData:
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
-        self.heads = checker.heads
+        self.heads, self._form = checker.heads, checker.form or "weights"
+        self._splits = sorted(checker.splits, key=_order)
         check_name_layers(_layers(arrays, "names") or None, self.heads)
-        self.dataset = native.module().Dataset(self._as_taken(checker))
         self._sum = self._check_sum()
+        self.dataset  # noqa: B018, refuses now what it does not take
+
+    @cached_property
+    def dataset(self) -> Any:
+        """The data set of the extension module."""
+        return native.module().Dataset(self._as_taken())
+
+    def as_in_file(self) -> Any:
+        """The data set with its hash, by which a result file knows it."""
+        self.dataset.content_hash = self.content_hash
+        return self.dataset
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process makes its data set when it needs one. It may lack the extension module."""
+        return {name: value for name, value in vars(self).items() if name != "dataset"}
+
+    @property
+    def bytes(self) -> int:
+        """The size of all arrays."""
+        return sum(np.asarray(value).nbytes for value in self._arrays.values() if value is not EMPTY_GROUP)
 
     def _check_sum(self) -> int:
         total = 0
@@ -80,13 +100,12 @@ class ArrayData:
                           np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    def _as_taken(self, checker: Checker) -> dict[str, Any]:
+    def _as_taken(self) -> dict[str, Any]:
         """As apps/python/native/arrays.cpp takes them."""
         arrays = self._arrays
         extent = next(array for path, array in arrays.items() if path.endswith(("/path_features", "/inputs"))).shape[-1]
-        given = {"form": checker.form or "weights", "heads": self.heads, "features": extent,
-                 "splits": {split.removeprefix("sets/"): _split(arrays, split)
-                            for split in sorted(checker.splits, key=_order)}}
+        given = {"form": self._form, "heads": self.heads, "features": extent,
+                 "splits": {split.removeprefix("sets/"): _split(arrays, split) for split in self._splits}}
         for name, path in (("weights", "attention/weights"), ("query", "attention/query"),
                            ("key", "attention/key"), ("names", "names")):
             layers = _layers(arrays, path)

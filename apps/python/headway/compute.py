@@ -16,16 +16,18 @@ import numpy as np
 
 from headway import native
 from headway.arrays import PATHS, ArrayData, data_of
+from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
 from headway.caller import warn
+from headway.display import Shown
 from headway.errors import Interrupted, NotUsableWarning, UsageError
 from headway.progress import Bars, listener_of
 from headway.result_reader import result_of
 from headway.results import Result
 from headway.settings import overlays_of
 from headway.signatures import RUNNING
-from headway.study_files import Study, text_of_path
+from headway.study_files import Study, described, text_of_path
 from headway.training_results import TrainingResult
-from headway.words import in_python, python_words
+from headway.words import in_python, python_words, with_names
 
 _LOG = logging.getLogger("headway")
 _ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "dataset"\nfile = "arrays"\n'
@@ -34,15 +36,17 @@ _ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "dataset"\nfile = "arrays"\n'
 def compute(verb: str, given: Mapping[str, Any]) -> Any:
     """The result of a verb. `given` has the arguments of its function by name; None stands for one that was not given."""
     request, data, arguments = request_of(verb, verb, given)
-    progress = listener_of(given.get("progress"))
+    progress, names = listener_of(given.get("progress")), names_of(given.get("study"), "study")
+    names += _ARRAYS_BY_NAME if data is not None else []
     output = given.get("output")
     request |= {"output": "" if output is None else text_of_path("output", output), "force": bool(given.get("overwrite")),
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
-        with in_python(arguments):
+        with in_python(arguments, names), how_to_go_on(
+                f"headway.{verb}(result, inputs=..., labels=..., ...) with the arguments of the call that made it"):
             own, ranks = (0, 1) if request["shard"] else rank_and_ranks()  # a part needs no MPI
             if data is not None and ranks > 1:  # they compare what they were given
-                data.dataset.content_hash = data.content_hash
+                data.as_in_file()
             done = native.module().compute(verb.replace("_", "-"), request)
     finally:
         if isinstance(progress, Bars):
@@ -107,6 +111,8 @@ def _shard_of(shard: Any) -> str:
 
 
 _ARRAYS = (*PATHS, "sets", "network")
+#: What the program calls arrays, and the arguments that they are.
+_ARRAYS_BY_NAME = [("arrays in memory: ", ""), *((place, name) for name, place in PATHS.items() if place.startswith(("train/", "test/")))]
 _NO_SETTINGS = ("study", "classes", *RUNNING)
 
 
@@ -123,14 +129,17 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
     task = options.pop("task", None) if verb == "evaluate" else None
     data = None
     if arrays:
-        if study is not None:
-            raise UsageError(f"{caller}: has both the study {study!r} and the argument {next(iter(arrays))}; allowed: "
-                             "one of them")
+        if study is not None and not made_from_arrays(study):
+            raise UsageError(f"{caller}: has both the study {described(study)} and the argument {next(iter(arrays))}; allowed: "
+                             "one of them, or a result of arrays and the same arrays again")
         settings = given.get("settings")
-        learned = "attention_prior" in options or isinstance(settings, Mapping) and any(
+        learned = study is not None or "attention_prior" in options or isinstance(settings, Mapping) and any(
             str(key).startswith("model.attention_prior") for key in settings)
         data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
-        request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
+        if study is None:
+            request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
+        else:
+            request = _source(study) | {"dataset": data_again(study, data).dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
                          "with labels and attention")
@@ -148,7 +157,8 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         "main_thread": threading.current_thread() is threading.main_thread(),
         "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],
         "command": [_call(caller, given, arrays)], "shard": shard,
-        "warning": lambda text: warn(python_words(text, arguments)), "note": _LOG.info}, data, arguments
+        "warning": lambda text: warn(with_names(python_words(text, arguments), names_of(study, "study"))),
+        "note": _LOG.info}, data, arguments
 
 
 def _arrays_among(options: dict[str, Any]) -> dict[str, Any]:
@@ -186,18 +196,25 @@ def _source(study: Any) -> dict[str, Any]:
     """A path, a name, a Study, or a result in memory, whose data and order parameters are then used."""
     if isinstance(study, Study):
         return {"input": study.name, "text": study.text}
-    done = getattr(study, "_computation", None)
-    if done is not None:
-        data = study._data
+    if isinstance(study, Shown):
+        study._require_origin()
+    if getattr(study, "_is_in_memory", False):
+        done, data = study._computation, study._data
         if data is not None:
             data.require_unchanged()
-        # Networks, parts and merged results are handed on as a file: their computations in memory lend nothing.
-        as_file = isinstance(study, (TrainingResult, Result)) and not done.lends
+        # Networks, parts and merged results are handed on as a file: their computations in memory lend nothing. Of a pickled
+        # result there is only the file.
+        as_file = done is None or isinstance(study, (TrainingResult, Result)) and not done.lends
         source = {"input": file_of(study)} if as_file else {
             "input": "the study of the result", "text": done.study, "earlier": done}
-        return source | ({} if data is None else {"dataset": data.dataset})
+        return source | ({} if data is None else {"dataset": data.as_in_file() if as_file else data.dataset})
     file = getattr(study, "file", study)
     return {"input": text_of_path("study", file)}
+
+
+def names_of(result: Any, name: str) -> list[tuple[str, str]]:
+    """For messages: the name of an argument that is a result in memory, where a file of ours stands for it."""
+    return [(file_of(result), name)] if "_file" in getattr(result, "__dict__", ()) else []
 
 
 def file_of(trained: Any) -> str:

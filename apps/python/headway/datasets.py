@@ -19,14 +19,23 @@ from headway.dataset_table import Member
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
 from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
+from headway.signatures import with_known_arguments
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-EMPTY_GROUP = object()
+class _EmptyGroup:
+    """Stands for a group without members. There is one of it, also in another process."""
+
+    def __reduce__(self) -> str:
+        return "EMPTY_GROUP"
+
+
+EMPTY_GROUP = _EmptyGroup()
 _OWN_NAMES = {"attention/query": "query", "attention/key": "key", "names": "head_names"}
 
 
+@with_known_arguments
 def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = None,
                   train_labels: ArrayLike | None = None, test_inputs: ArrayLike | None = None,
                   test_labels: ArrayLike | None = None,
@@ -52,7 +61,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     Parameters
     ----------
     path : str or path
-        The file, which appears whole or not at all.
+        The file, which appears whole or not at all. A folder that is missing is made.
     train_inputs : array_like of shape (P, S, N_0), optional
         Tokens that enter the first layer; not with path features.
     train_labels : array_like of shape (P,) or (P, C)
@@ -295,7 +304,8 @@ def arrays_of(path: str, value: Any, dtype: np.dtype | None, faults: list[str],
     if not member.layered:
         return {path: _array(member, name, value, dtype, faults)}
     if isinstance(value, np.ndarray) and value.ndim != 1 or not hasattr(value, "__len__"):
-        faults.append(f"{name}: is one array; allowed: a list with one array for each layer")
+        what = "one array" if hasattr(value, "shape") else f"of type {type(value).__name__}"
+        faults.append(f"{name}: is {what}; allowed: a list with one array for each layer")
         return {}
     layers = {f"{path}/layer_{layer}": _array(member, f"{name}[{layer - 1}]", array, dtype, faults)
               for layer, array in enumerate(value, 1)}

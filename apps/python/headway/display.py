@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import copy
 import html
 import os
 import shutil
+import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headway.errors import UsageError
-from headway.files import whole_file
+from headway.files import make_folder_of, remove_folders, whole_file, write_bytes
 from headway.hdf5 import open_file
 from headway.remaking import how_to_remake
 from headway.signatures import with_older_names
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
 SHOWN = 4  # entries of a list that a short form spells out
+CARRIED = 16 << 20  # bytes of arrays that a pickled result takes along, so that it can go on; larger ones stay behind
 
 
 def brief(value: Any) -> str:
@@ -62,15 +66,43 @@ class Shown(Brief):
 
     _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made
     _data: ClassVar[Any] = None  # the arrays that it was made from, if any
+    _saved: ClassVar[bytes | None] = None  # of a pickled result that was in memory: its file, compressed
 
     def __copy__(self) -> Shown:
         made = object.__new__(type(self))
         vars(made).update(vars(self))
+        vars(made).pop("_file", None)  # is deleted with the first
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Shown:
+        """The fields are copied. The computation and its arrays never change, and are shared."""
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        vars(made).update({name: copy.deepcopy(getattr(self, name), memo) for name in self.__dataclass_fields__})
+        vars(made).update({name: vars(self)[name] for name in ("_computation", "_data", "_saved") if name in vars(self)})
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle and deep copies keep: the fields, without the computation behind them."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """What pickle keeps: the fields; of a result in memory also its file, and its arrays where they are small.
+
+        So it can be saved, and computed on, in another process.
+        """
+        state = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        if self._is_in_memory:
+            state["_saved"] = self._saved if self._saved is not None else self._compressed_file()
+            if self._data is not None and self._data.bytes <= CARRIED:
+                state["_data"] = self._data
+        return state
+
+    def _compressed_file(self) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="headway-") as folder:
+            file = self.save(os.path.join(folder, "result.h5"))
+            return zlib.compress(file.read_bytes(), 1)
+
+    @property
+    def _is_in_memory(self) -> bool:
+        """Whether it is no file that it stands for."""
+        return self._computation is not None or self._saved is not None
 
     @with_older_names(force="overwrite")
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
@@ -79,7 +111,8 @@ class Shown(Brief):
         Parameters
         ----------
         path : str or path
-            The file, which appears whole or not at all. Of a result that was read from a file it is a copy.
+            The file, which appears whole or not at all. Of a result that was read from a file it is a copy. A folder that is
+            missing is made.
         overwrite : bool, default: False
             Replace a file that exists. `force` is its older name.
 
@@ -103,27 +136,46 @@ class Shown(Brief):
         """
         target = Path(path)
         if self._computation is not None:
-            with in_python():
-                self._computation.save(os.fspath(target), overwrite,
-                                       "" if self._data is None else self._data.content_hash)
+            folders = make_folder_of(target)
+            try:
+                with in_python():
+                    self._computation.save(os.fspath(target), overwrite,
+                                           "" if self._data is None else self._data.content_hash)
+            except BaseException:
+                remove_folders(folders)
+                raise
+        elif self._saved is not None:
+            write_bytes(zlib.decompress(self._saved), target, overwrite)
         else:
+            self._require_origin()
             with whole_file(target, overwrite, "overwrite=True") as name:
                 with open_file(self.file):  # has the better message where the file is gone
                     pass
                 shutil.copyfile(self.file, name)
         return target
 
+    def _require_origin(self) -> None:
+        """UsageError for what was made from a result in memory, and has neither its computation nor a file."""
+        if not self._is_in_memory and str(self.file).startswith("headway.") and not self.file.exists():
+            raise UsageError(f"result: has no file, and nothing of the computation behind it, as one that `theory` or "
+                             f"dataclasses.replace made from a result of {self.file}; allowed: that result itself")
+
     @property
     def remake(self) -> str:
         """str: how to make the result again: what to do, and the command or the call to do it with."""
         return "\n".join(how_to_remake(self))
 
+    @property
+    def _verb(self) -> str:
+        """The verb of the program that makes such results."""
+        return self.kind
+
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of headway {self.kind}: {self.summary}>"
+        return f"<{type(self).__name__} of headway {self._verb}: {self.summary}>"
 
     def _repr_html_(self) -> str:
         from headway.table import cells
-        return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self.kind)}: "
+        return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self._verb)}: "
                 f"{html.escape(self.summary)}</p>" + html_table(*cells(self)))
 
     def plot(self, *names: str, others: Sequence[Any] = (), widths: Sequence[int] | None = None,

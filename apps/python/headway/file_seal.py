@@ -23,6 +23,16 @@ def seal(path: str | os.PathLike) -> None:
         file.write(_text(crc))
 
 
+def is_sealed(path: str | os.PathLike) -> bool:
+    """Whether the file ends with a check sum, right or wrong."""
+    content = os.path.getsize(path) - BYTES
+    if content < 0:
+        return False
+    with open(path, "rb") as file:
+        file.seek(content)
+        return file.read(len(NAME)) == NAME
+
+
 def is_broken(path: str | os.PathLike) -> bool:
     """Whether the file ends with a check sum that is not that of its bytes."""
     content = os.path.getsize(path) - BYTES

@@ -16,6 +16,8 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     """The name of a new file to be written. When the block ends without an error, the file takes the name `path`, with its
     bytes on the disk and the usual permissions.
 
+    A folder that is missing is made, as the program makes it; and removed if the file does not come to be.
+
     CannotWriteError where `path` is not a regular file, cannot be written, or exists without `overwrite`; the message then
     has `how_to_replace`. Nothing is left behind. Of several writers without `overwrite` one makes the file, and the others
     get this error.
@@ -31,14 +33,16 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
             raise CannotWriteError(f"{path}: cannot be written: is not a regular file")
         if not overwrite:
             raise exists
-    partial = None
+    partial, folders = None, []
     try:
+        folders = make_folder_of(path)
         partial = _new_file_beside(path)
         yield partial
         with open(partial, "rb") as written:
             os.fsync(written.fileno())
         if not _published(partial, path, overwrite):
             raise exists
+        folders = []
     except OSError as error:
         if isinstance(error, HeadwayError):
             raise
@@ -47,6 +51,36 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     finally:
         if partial is not None and os.path.exists(partial):
             os.unlink(partial)
+        remove_folders(folders)
+
+
+def make_folder_of(path: str | os.PathLike) -> list[Path]:
+    """Makes the folder of a file where it is missing; returns the new folders, the innermost first.
+
+    CannotWriteError, which names the folder, where that is not possible.
+    """
+    folder, made = Path(path).parent, []
+    missing = []
+    while not os.path.lexists(folder):
+        missing.append(folder)
+        folder = folder.parent
+    try:
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            made.insert(0, folder)
+    except OSError as error:
+        remove_folders(made)
+        raise CannotWriteError(f"{path}: cannot be written: the folder {folder} cannot be made: {error.strerror or error}") from None
+    return made
+
+
+def remove_folders(folders: Iterable[Path]) -> None:
+    """Removes those of these folders that are empty, the innermost first."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
 
 
 def refuse_existing(paths: Iterable[str | os.PathLike], how_to_replace: str) -> None:

@@ -14,12 +14,14 @@ from headway.caller import warn
 from headway.errors import UsageError
 from headway.progress import Bars, listener_of
 from headway.settings import overlays_of
+from headway.signatures import with_known_arguments
 from headway.study_files import text_of_path
 from headway.words import in_python, python_words
 
 _LOG = logging.getLogger("headway")
 
 
+@with_known_arguments
 def gram(data: str | os.PathLike | Iterable[str | os.PathLike], output: str | os.PathLike, *,
          readout: str | None = None, attention: str | None = None, threads: int | None = None,
          overwrite: bool = False, progress: bool | Callable[..., object] | None = None) -> Path:

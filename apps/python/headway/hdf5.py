@@ -12,13 +12,13 @@ from typing import Any
 import h5py
 import numpy as np
 
-from headway import file_seal, memory, native
+from headway import file_seal, memory, native, stored
 from headway.errors import BadDataError, HeadwayError, UnavailableError, UnreadableFileError
 
 SUPPORTED_MAJOR_VERSION = 1
 #: What a group and an array of a result may be: in a file, or in memory.
-GROUPS = (h5py.Group, memory.Group)
-ARRAYS = (h5py.Dataset, memory.Array)
+GROUPS = (h5py.Group, memory.Group, stored.Group)
+ARRAYS = (h5py.Dataset, memory.Array, stored.Array)
 #: What h5py raises on a damaged file, and what code raises that trusts such a file. Errors of the package are among them.
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 

@@ -151,9 +151,9 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
     Raises
     ------
     UsageError
-        An option that is not allowed, or a data set of something else.
+        An option that is not allowed.
     BadDataError
-        Labels or parts that are the same for all examples, fewer examples than classes, too few examples.
+        A data set of something else, labels or parts that are the same for all examples, fewer examples than classes, too few examples.
     UnreadableFileError
         The file cannot be read.
 

@@ -133,7 +133,7 @@ class HeadTable:
         Parameters
         ----------
         path : str or path, optional
-            The file. One that exists is replaced.
+            The file. One that exists is replaced, and a folder that is missing is made.
         column : str, optional
             Write this column alone, as a grid of layers and heads; default: one row for each head.
 

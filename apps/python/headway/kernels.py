@@ -11,7 +11,7 @@ from headway import native
 from headway.compute import request_of
 from headway.datasets import number_array
 from headway.errors import BadDataError, UsageError
-from headway.signatures import explained
+from headway.signatures import explained, with_known_arguments
 from headway.words import in_python
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def action(study: Source | None = None, *,
         return Action(native.module().Action(request))
 
 
+@with_known_arguments
 def kernel(*, features: ArrayLike, order_parameters: ArrayLike | Sequence[ArrayLike],
            other: ArrayLike | None = None, variance: float = 1.0) -> np.ndarray:
     """The renormalised kernel K(U), without the temperature.

@@ -13,6 +13,7 @@ import numpy as np
 from headway.caller import warn
 from headway.errors import UsageError
 
+MOST_CLASSES = 1 << 16  # of more, one order parameter of the readout [C, C] takes over 32 GiB
 MOST_CLASSES_GUESSED = 20  # more different whole numbers are hardly classes
 
 
@@ -20,8 +21,9 @@ def checked_classes(classes: object) -> int | None:
     """The argument `classes`; UsageError unless it is None, 0 or a number of classes."""
     if classes is None:
         return None
-    if isinstance(classes, bool) or not isinstance(classes, (int, np.integer)) or classes < 0 or classes == 1:
-        raise UsageError(f"classes: is {classes!r}; allowed: None, 0 for real targets, or an integer from 2")
+    if isinstance(classes, bool) or not isinstance(classes, (int, np.integer)) or not (
+            classes == 0 or 2 <= classes <= MOST_CLASSES):
+        raise UsageError(f"classes: is {classes!r}; allowed: None, 0 for real targets, or an integer from 2 to {MOST_CLASSES}")
     return int(classes)
 
 
@@ -49,13 +51,15 @@ def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: li
     flat = {name: array for name, array in known.items() if array.ndim == 1 or array.ndim == 2 and array.shape[1] == 1}
     values = np.unique(np.concatenate([array.reshape(-1) for array in flat.values()])) if flat else np.array([])
     from_zero = bool(len(values)) and np.isin(values, (0, 1)).all() and 0 in values
+    if classes == 2 and _mixed(flat, faults):
+        return known
     for name, array in known.items():
         if name in flat and from_zero and classes in (None, 2):
             known[name] = np.where(array == 1, 1.0, -1.0).astype(array.dtype if array.dtype.kind == "f" else float)
         elif classes is not None and not _are(array, classes):
-            faults.append(f"{name}: allowed with classes={classes}: {_allowed(classes)}")
+            faults.append(f"{name}: allowed with classes={classes}: {_allowed(classes)}{_counted_from_one(array, classes)}")
         elif name in flat and classes is not None and classes > 2:
-            known[name] = np.eye(classes)[array.reshape(-1).astype(int)]
+            known[name] = _one_hot(array.reshape(-1).astype(int), classes)
     return known
 
 
@@ -65,8 +69,11 @@ def warn_of_whole_numbers(name: str, labels: np.ndarray, classes: int | None) ->
         return
     values = np.unique(labels)
     if len(values) <= MOST_CLASSES_GUESSED and (values == np.round(values)).all():
-        warn(f"{name}: hold whole numbers such as {_shown(values)}, which are taken as real targets. For class numbers give "
-             f"classes={max(int(values.max()) + 1, 2)}; classes=0 says that they are real targets")
+        first = max(int(values.min()), 0)
+        classes = max(int(values.max()) + 1 - first, 2)
+        how = f"For class numbers, which start at 0, subtract {first} and give" if first else "For class numbers give"
+        warn(f"{name}: hold whole numbers such as {_shown(values)}, which are taken as real targets. {how} classes={classes}; "
+             "classes=0 says that they are real targets")
 
 
 def _shown(values: Sequence[float]) -> list[int]:
@@ -79,7 +86,33 @@ def _are(labels: np.ndarray, classes: int) -> bool:
         return bool(np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all())
     if labels.ndim > 2 or labels.ndim == 2 and labels.shape[1] != 1:
         return False
-    return bool(np.isin(labels, (-1, 1) if classes == 2 else np.arange(classes)).all())
+    if classes == 2:
+        return bool(np.isin(labels, (-1, 1)).all())
+    return bool(((labels >= 0) & (labels < classes) & (labels == np.floor(labels))).all())
+
+
+def _one_hot(numbers: np.ndarray, classes: int) -> np.ndarray:
+    rows = np.zeros((len(numbers), classes))
+    rows[np.arange(len(numbers)), numbers] = 1
+    return rows
+
+
+def _mixed(flat: Mapping[str, np.ndarray], faults: list[str]) -> bool:
+    """Whether some splits name two classes by 0 and 1, and others by -1 and +1; a fault for each that is not like the first."""
+    words = {(0, 1): "0 and 1", (-1, 1): "-1 and +1"}
+    kinds = {name: next((pair for pair in words if np.isin(array, pair).all() and pair[0] in array), None)
+             for name, array in flat.items()}
+    first = next((name for name, pair in kinds.items() if pair), None)
+    others = [name for name, pair in kinds.items() if pair and pair != kinds[first]]
+    faults += [f"{name}: names two classes by {words[kinds[name]]}; allowed: {words[kinds[first]]}, as in {first}" for name in others]
+    return bool(others)
+
+
+def _counted_from_one(labels: np.ndarray, classes: int) -> str:
+    """What to do, if these labels are class numbers from 1."""
+    if labels.size == 0 or not (labels.min() >= 1 and labels.max() == classes and (labels == np.floor(labels)).all()):
+        return ""
+    return f"; these go from {int(labels.min())} to {classes}: class numbers start at 0, so subtract 1"
 
 
 def _allowed(classes: int) -> str:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from headway import native
 from headway.caller import warn
 from headway.compute import file_of
+from headway.display import Shown
 from headway.errors import UsageError
 from headway.result_reader import result_of
-from headway.study_files import text_of_path
+from headway.signatures import with_known_arguments
+from headway.study_files import described, text_of_path
 from headway.words import in_python, python_words
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ _LOG = logging.getLogger("headway")
 _ALLOWED = "the path of a part, or a result that shard=(i, n) made"
 
 
+@with_known_arguments
 def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
           output: str | os.PathLike | None = None, overwrite: bool = False) -> Result | TrainingResult:
     """Join the parts of a study into the result of the whole.
@@ -68,7 +71,7 @@ def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
     [0.01, 0.1]
     """
     if isinstance(parts, (str, os.PathLike)) or not isinstance(parts, Iterable):
-        raise UsageError(f"parts: is {parts!r}; allowed: a list of parts, each {_ALLOWED}")
+        raise UsageError(f"parts: is {described(parts)}; allowed: a list of parts, each {_ALLOWED}")
     kept = list(parts)  # keeps results in memory, whose files are deleted with them
     files = [_file_of(f"parts[{at}]", part) for at, part in enumerate(kept)]
     if not files:
@@ -77,12 +80,15 @@ def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
         "input": files[0], "more_inputs": files[1:], "output": "" if output is None else text_of_path("output", output),
         "force": overwrite, "command": ["headway.merge(...)"], "warning": lambda text: warn(python_words(text)),
         "note": _LOG.info}
-    with in_python():
+    names = [(file, f"parts[{at}]") for at, (file, part) in enumerate(zip(files, kept)) if getattr(part, "_is_in_memory", False)]
+    with in_python(names=names):
         done = native.module().compute("merge", request)
     return result_of(done, None, "headway.merge")
 
 
 def _file_of(name: str, part: Any) -> str:
-    if getattr(part, "_computation", None) is not None:
+    if isinstance(part, Shown):
+        part._require_origin()
+    if getattr(part, "_is_in_memory", False):
         return file_of(part)
     return text_of_path(name, getattr(part, "file", part), _ALLOWED)

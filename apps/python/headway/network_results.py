@@ -219,6 +219,10 @@ class RemovalResult(Runs[RemovalRun]):
     kind: str = "prune"
 
     @property
+    def _verb(self) -> str:
+        return "prune-network"
+
+    @property
     def summary(self) -> str:
         """str: what it is, in one line."""
         return f"{self.study}, {self.task}, heads removed from {self._networks}"

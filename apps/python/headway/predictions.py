@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,15 @@ import numpy as np
 
 from headway import hdf5, memory, native
 from headway.arrays import ArrayData
+from headway.arrays_again import data_again, data_of_mapping, how_to_go_on, made_from_arrays
 from headway.caller import warn
-from headway.compute import file_of
+from headway.compute import file_of, names_of
 from headway.datasets import arrays_of
+from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.prediction_results import PredictResult, read_predictions
+from headway.signatures import with_known_arguments
 from headway.study_files import text_of_path
 from headway.words import in_python, python_words
 
@@ -34,11 +38,12 @@ _PLACES = {"features": f"{_SET}/path_features", "inputs": f"{_SET}/inputs", "mas
 _NAMES = {place: name for name, place in _PLACES.items()}
 
 
+@with_known_arguments
 def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = None, *,
             inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
             features: ArrayLike | None = None, mask: ArrayLike | None = None, text: str | None = None,
-            weights: str | None = None, threads: int | None = None, output: str | os.PathLike | None = None,
-            overwrite: bool = False) -> PredictResult | NetworkPredictResult:
+            data: Mapping[str, Any] | None = None, weights: str | None = None, threads: int | None = None,
+            output: str | os.PathLike | None = None, overwrite: bool = False) -> PredictResult | NetworkPredictResult:
     """Predict new inputs, which have no labels.
 
     The answer is that of the program `headway predict`, to the last bit.
@@ -61,6 +66,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
         With `inputs`: 1 for a real token, 0 for padding. Not of trained networks.
     text : str, optional
         For networks of text, in place of a file.
+    data : mapping of str to value, optional
+        The arrays that the result was made from, by their arguments in `headway.solve`: {"inputs": x, "labels": y}. Needed only
+        where the result does not hold them: it was read from a file, or came from another process without large arrays.
     weights : {'best', 'last'}, optional
         Of trained networks: those of the best checkpoint (default), or those at the end.
     threads : int, optional
@@ -110,9 +118,14 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     if (len(given) > 0) + (new is not None) + (text is not None) != 1:
         raise UsageError(f"{caller}: needs new inputs: either the path of a data set, or inputs or features, or a text")
     request: dict[str, Any] = {"input": _input_of(result)}
-    data = getattr(result, "_data", None)
+    known = getattr(result, "_data", None)
     if data is not None:
-        request["dataset"] = data.dataset
+        if not made_from_arrays(result):
+            raise UsageError("data: is allowed only beside a result of arrays in memory; of other results the data are known")
+        known = data_again(result, data_of_mapping(data))
+    if known is not None:
+        known.require_unchanged()
+        request["dataset"] = known.dataset
     if new is not None:
         request["more_inputs"] = [text_of_path("new", new)]
     elif text is not None:
@@ -127,7 +140,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
                 "output": "" if output is None else text_of_path("output", output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
-    with in_python({"evaluate.weights": "weights"}):
+    names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None)]
+    with in_python({"evaluate.weights": "weights"}, names), how_to_go_on(
+            f"{caller}(result, inputs=..., data={{\"inputs\": x, \"labels\": y, ...}}), all arrays of the call that made it in data"):
         done = native.module().compute("predict", request)
     read = read_network_predictions if done.kind == "network_predict" else read_predictions
     made = read(memory.Group("/", done.tree()), Path(caller))
@@ -137,9 +152,11 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
 
 def _input_of(result: Any) -> str:
     """The path of a result. A result in memory is written to a file, which is deleted with it."""
-    if getattr(result, "_computation", None) is not None:
-        return file_of(result)
-    return text_of_path("result", getattr(result, "file", result))
+    if isinstance(result, Shown):
+        result._require_origin()
+        if result._is_in_memory:
+            return file_of(result)
+    return text_of_path("result", getattr(result, "file", result), "a result of headway.solve, sample or train, or the path of one")
 
 
 def _heads_of(path: str) -> list[int]:
@@ -152,9 +169,20 @@ def _arrays(given: Mapping[str, Any], heads: Any) -> ArrayData:
     arrays: dict[str, Any] = {}
     for name, value in given.items():
         arrays |= arrays_of(_PLACES[name], value, None, faults, _name_of)
+    paths, features = math.prod(heads), arrays.get(_PLACES["features"])
+    if features is not None and features.ndim == 3 and features.shape[1] != paths:
+        faults.append(f"features: has {features.shape[1]} paths (the second extent); allowed: {paths}, as the heads {list(heads)} of the "
+                      "result have; where its data hold inputs, give inputs")
     if faults:
         raise BadDataError(faults)
     return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, _name_of)
+
+
+def _names_of_arrays(given: Mapping[str, Any], known: bool) -> list[tuple[str, str]]:
+    """For messages: what the program calls arrays in memory are the argument with the new inputs, and the result's own data."""
+    arrays, data = "arrays in memory", "the data of the result"
+    new = "features" if "features" in given else "inputs"
+    return [(f"the training data ({arrays})", data), *([(arrays, new)] if given else []), *([(arrays, data)] if known else [])]
 
 
 def _name_of(path: str) -> str:

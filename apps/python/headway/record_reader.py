@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,12 +12,12 @@ from typing import Any, TypeVar
 import h5py
 import numpy as np
 
-from headway import hdf5, memory
+from headway import hdf5, memory, stored
 from headway.errors import BadDataError
 from headway.fields import FIELDS, KINDS, Numbers, attributes, plain
 
 T = TypeVar("T")
-Group = h5py.Group | memory.Group
+Group = h5py.Group | memory.Group | stored.Group
 #: The number of entries along each axis of `FIELDS`; for "path" a list over the layers.
 Sizes = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -116,9 +117,14 @@ def shape_text(shape: Any) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
+@functools.lru_cache(maxsize=None)
+def _words(annotation: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\w+", annotation))
+
+
 def _value(kind: type, field: dataclasses.Field, group: Group, sizes: Sizes) -> Any:
     place, about = kind.stored[field.name]
-    part = next((KINDS[word] for word in re.findall(r"\w+", field.type) if word in KINDS), None)
+    part = next((KINDS[word] for word in _words(field.type) if word in KINDS), None)
     if part is not None and field.type.startswith("tuple"):
         if place not in group and field.default == ():
             return ()

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 _ARRAYS = re.compile(r'^file = "arrays in memory"$', re.MULTILINE)
+
+
+def of_arrays(provenance: Mapping[str, Any]) -> bool:
+    """Whether a result was made from arrays in memory."""
+    return _ARRAYS.search(str(provenance.get("study_toml", ""))) is not None
 
 
 def how_to_remake(result: Any) -> tuple[str, str]:
@@ -15,12 +21,12 @@ def how_to_remake(result: Any) -> tuple[str, str]:
     A file holds its study, but neither arrays that were in memory nor the networks that were put on other data.
     """
     command = str(result.provenance.get("command", ""))
-    if _ARRAYS.search(str(result.provenance.get("study_toml", ""))):
+    if of_arrays(result.provenance):
         return ("It was made from arrays in memory, which it does not hold. Run this in Python, and pass the same arrays again:",
                 _unquoted(command))
     if result.kind == "evaluate" or type(result).__name__ == "RemovalResult":
         return "The file that this command names has the networks:", command
-    if result.__dict__.get("_computation") is not None:
+    if getattr(result, "_is_in_memory", False):
         return "It was made by this call:", _unquoted(command)
     return "The file holds its own study. This computes it again:", f"headway {result.kind} {shlex.quote(str(result.file))} -o again.h5"
 

@@ -12,7 +12,7 @@ from typing import Any, Union
 import h5py
 import numpy as np
 
-from headway import hdf5, memory
+from headway import file_seal, hdf5, memory, stored
 from headway.errors import BadDataError
 from headway.fields import FIELDS, plain
 from headway.later import unread
@@ -26,6 +26,8 @@ from headway.rank_results import RankResult, read_rankings
 from headway.record_reader import Group, array, attribute, integers, listed, read, shape_text
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice)
+from headway.signatures import with_known_arguments
+from headway.study_files import text_of_path
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict",
@@ -37,6 +39,7 @@ AnyResult = Union[Result, TrainingResult, LatentsResult, EvaluateResult, Removal
                   NetworkPredictResult, RankResult]
 
 
+@with_known_arguments
 def read_result(path: str | os.PathLike) -> AnyResult:
     """Read a result file.
 
@@ -53,6 +56,8 @@ def read_result(path: str | os.PathLike) -> AnyResult:
 
     Raises
     ------
+    UsageError
+        It is no path.
     UnreadableFileError
         The file is missing, or may not be read.
     BadDataError
@@ -66,15 +71,19 @@ def read_result(path: str | os.PathLike) -> AnyResult:
     >>> headway.read_result(path).points[0].widths
     (10, 10, 10)
     """
+    path = text_of_path("path", path, "the path of a result file; result.save(path) writes a result in memory to one")
     with hdf5.open_file(path) as file:
         hdf5.check_schema(file, "headway-result")
-        hdf5.check_texts(file)
+        if not file_seal.is_sealed(path):  # the seal, which open_file has looked at, is that of all texts, too
+            hdf5.check_texts(file)
         return _read(file, Path(path))
 
 
 def _read(file: h5py.File | memory.Group, path: Path) -> AnyResult:
     make = _OF_NETWORKS.get(hdf5.text(file.attrs.get("kind", "")))
-    return make(file, path) if make is not None else _Reader(file).result(path)
+    if make is not None:
+        return make(file, path)
+    return _Reader(file if isinstance(file, memory.Group) else stored.Group("/", file.id)).result(path)
 
 
 def result_of(done: Any, data: Any, name: str) -> AnyResult:

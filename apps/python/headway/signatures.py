@@ -24,6 +24,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SETTINGS: dict[str, dict[str, dict[str, str]]] = json.loads(
     Path(__file__).with_name("settings.json").read_text(encoding="utf-8"))
 SECTIONS = ("", "model", "solve", "align", "prune", "sample", "train", "latents", "evaluate")
+_FEW = 15  # arguments of a function that a message lists
 LINE = 100  # columns of a docstring
 
 
@@ -196,6 +197,22 @@ def with_older_names(**newer: str) -> Callable[[Function], Function]:
     return adapt
 
 
+def with_known_arguments(function: Function) -> Function:
+    """Decorates a function so that it refuses an unknown argument with the name of the nearest known one."""
+    names = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        for name in named:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                raise UsageError(f"headway.{function.__name__}: unknown argument {name}"
+                                 + (f"; did you mean {near[0]}?" if near else
+                                    f"; allowed: {', '.join(names)}" if len(names) <= _FEW else ""))
+        return function(*arguments, **named)
+    return checked  # type: ignore[return-value]
+
+
 def explained(verb: str) -> Callable[[Function], Function]:
     """Decorates a function whose arguments are settings of `verb`: fills the groups of its docstring, and refuses an unknown
     argument with the name of the nearest known one.
@@ -204,17 +221,7 @@ def explained(verb: str) -> Callable[[Function], Function]:
     """
     def explain(function: Function) -> Function:
         names = list(inspect.signature(function).parameters)
-
-        @with_older_names(force="overwrite")
-        @functools.wraps(function)
-        def checked(*arguments: Any, **named: Any) -> Any:
-            for name in named:
-                if name not in names:
-                    near = difflib.get_close_matches(name, names, 1)
-                    raise UsageError(f"headway.{function.__name__}: unknown argument {name}"
-                                     + (f"; did you mean {near[0]}?" if near else ""))
-            return function(*arguments, **named)
-
+        checked = with_older_names(force="overwrite")(with_known_arguments(function))
         lines: list[str] = []
         for line in inspect.cleandoc(function.__doc__ or "").splitlines():
             word = re.fullmatch(r"\{(\w+)\}", line)

@@ -10,7 +10,11 @@ from typing import Any
 from headway import native
 from headway.errors import UsageError
 from headway.settings import overlays_of
+from headway.signatures import with_known_arguments
 from headway.words import in_python
+
+
+LONGEST = 120  # characters of a wrong argument that a message shows
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +43,7 @@ class Study:
         return f"<Study {self.name}, {len(self.text.splitlines())} lines of TOML in text>"
 
 
+@with_known_arguments
 def read_study(path: str | os.PathLike, settings: Mapping[str, Any] | None = None) -> Study:
     """Read a study, and change some of its keys.
 
@@ -89,5 +94,17 @@ def text_of_path(argument: str, path: Any, allowed: str = _STUDIES) -> str:
     except TypeError:
         name = None
     if not isinstance(name, str) or not name or "\0" in name:
-        raise UsageError(f"{argument}: is {path!r}; allowed: {allowed}")
+        by_name = "; arrays go by their names: give it as inputs= or features=" if allowed is _STUDIES and (
+            hasattr(path, "shape") or isinstance(path, (list, tuple))) else ""
+        raise UsageError(f"{argument}: is {described(path)}; allowed: {allowed}{by_name}")
     return name
+
+
+def described(value: Any) -> str:
+    """What a wrong argument is, in a line: of an array its shape and type."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"an array of shape {list(value.shape)} and type {value.dtype}"
+    if isinstance(value, (list, tuple, Mapping)) and len(repr(value)) > LONGEST:
+        return f"a {type(value).__name__} of length {len(value)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST - 3]}..."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from headway.errors import BadDataError, HeadwayError
@@ -45,12 +45,31 @@ def _in_python(text: str, known: Mapping[str, str]) -> str:
     return _VERB.sub(lambda found: "headway." + found[1].replace("-", "_"), text)
 
 
+def with_names(text: str, names: Sequence[tuple[str, str]]) -> str:
+    """A message with names of arguments for the files that stand for them.
+
+    Parameters
+    ----------
+    text : str
+        The message.
+    names : sequence of (str, str)
+        Pairs of a path and a name. Of two pairs with one path each gives its name once, the last one from then on.
+    """
+    for path in dict.fromkeys(path for path, _ in names):
+        own = [name for known, name in names if known == path]
+        text = re.sub(re.escape(path), lambda _: own.pop(0) if len(own) > 1 else own[0], text)
+    return text
+
+
 @contextmanager
-def in_python(arguments: Mapping[str, str] | None = None) -> Iterator[None]:
-    """In this block errors of the package speak of arguments, not of the program's options."""
+def in_python(arguments: Mapping[str, str] | None = None, names: Sequence[tuple[str, str]] = ()) -> Iterator[None]:
+    """In this block errors of the package speak of arguments, not of the program's options.
+
+    `names` are those of files that stand for arguments, as `with_names` takes them.
+    """
     try:
         yield
     except BadDataError as error:
-        raise BadDataError([python_words(fault, arguments) for fault in error.faults]) from None
+        raise BadDataError([with_names(python_words(fault, arguments), names) for fault in error.faults]) from None
     except HeadwayError as error:
-        raise type(error)(python_words(str(error), arguments)) from None
+        raise type(error)(with_names(python_words(str(error), arguments), names)) from None

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from headway.results import Result
 
 
-def to_datatree(result: AnyResult) -> DataTree:
+def to_datatree(result: AnyResult | str | os.PathLike) -> DataTree:
     """Give everything that a result holds to xarray.
 
     `result.to_datatree()` is the same.
 
     Parameters
     ----------
-    result : Result, TrainingResult, LatentsResult, EvaluateResult or RemovalResult
-        A result in memory, or what `headway.read_result` gives.
+    result : Result, TrainingResult, LatentsResult, EvaluateResult, RemovalResult, str or path
+        A result in memory, what `headway.read_result` gives, or the path of a result file.
 
     Returns
     -------
@@ -50,14 +50,14 @@ def to_datatree(result: AnyResult) -> DataTree:
     Raises
     ------
     UsageError
-        xarray is missing, or older than 2024.10.
+        xarray is missing, or older than 2024.10; or `result` is neither a result nor a path.
 
     Examples
     --------
     >>> tree = headway.to_datatree(headway.read_result("four.h5"))  # doctest: +SKIP
     >>> tree["points"].U_1.sel(path="(1,1)", path_other="(1,2)")  # doctest: +SKIP
     """
-    groups = _groups(result)
+    groups = _groups(_read(result))
     xarray = _xarray("to_datatree")
     return xarray.DataTree.from_dict({path: _dataset(xarray, group) for path, group in groups.items()})
 

@@ -198,11 +198,11 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
         needs = _needs(FIGURES[missing[0]], results[0])
         raise BadDataError(f"{results[0].file}: has not the data for {missing[0]}"
                            f"{', which needs ' + needs if needs else ''} "
-                           f"({_origin(made_from, results[0].kind)})")
+                           f"({_origin(results[0]._verb)})")
     names = only or [name for name, kind in kinds.items() if _installed(kind)]
     if not names and not together:
         raise BadDataError(f"{results[0].file}: has not the data for any figure "
-                           f"({_origin(made_from, results[0].kind)})")
+                           f"({_origin(results[0]._verb)})")
     with style.applied():
         return {name: FIGURES[name].draw(results, options) for name in names}
 
@@ -220,13 +220,13 @@ def _installed(kind: FigureKind) -> bool:
 def _needs(kind: FigureKind, result: Result) -> str:
     if isinstance(result, kind.made_from) and kind.verb in ("solve", result.kind):
         return kind.needs
-    return _origin(kind.made_from, kind.verb)
+    return _origin("prune-network" if kind.made_from is RemovalResult else kind.verb)
 
 
-def _origin(made_from: type, verb: str) -> str:
-    return f"a result of `headway {verb}`" + (" of trained networks" if made_from is RemovalResult else "")
+def _origin(verb: str) -> str:
+    return f"a result of `headway {verb}`"
 
 
 def _maker(result: Result) -> str:
     return {"Result": "the theory", "TrainingResult": "training"}.get(
-        type(result).__name__, f"headway {result.kind}")
+        type(result).__name__, f"headway {result._verb}")

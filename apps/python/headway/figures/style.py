@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -101,9 +102,21 @@ def image_grid(rows: int, columns: int, size: float, margins: Margins
 def rendered(figure: Figure, kind: str = "png") -> bytes:
     """The figure as the bytes of a PNG, PDF or SVG file; the same figure gives the same bytes."""
     buffer = io.BytesIO()
-    with applied():
+    with applied(), _quiet_fonts():
         figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
     return buffer.getvalue()
+
+
+@contextmanager
+def _quiet_fonts() -> Iterator[None]:
+    """fontTools warns of the date in matplotlib's own fonts whenever it puts one into a PDF."""
+    log = logging.getLogger("fontTools.ttLib.tables._h_e_a_d")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def save(figure: Figure, file_path: Path, overwrite: bool = True) -> None:

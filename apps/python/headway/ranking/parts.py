@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from headway.contribution_writer import ROUNDING
-from headway.errors import BadDataError, UnreadableFileError, UsageError
+from headway.errors import BadDataError, UnreadableFileError
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts, solved_order_parameters
 from headway.ranking.label_checks import label_faults
 from headway.ranking.measured import CUTS, FROZEN, Measured, removal_name
@@ -45,12 +45,12 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
     try:
         with h5py.File(path) as file:
             if "train/path_features" not in file:
-                raise UsageError(f"{path}: holds no contributions; allowed: a data set of headway extract --form contributions, or "
+                raise BadDataError(f"{path}: holds no contributions; allowed: a data set of headway extract --form contributions, or "
                                  "of from_hugging_face and from_torch with form=\"contributions\"")
             features = file["train/path_features"]
             heads = [int(count) for count in features.attrs["heads"]]
             if len(heads) != 1:
-                raise UsageError(f"{path}: holds contributions of {len(heads)} layers; allowed: of one layer, so that each part is "
+                raise BadDataError(f"{path}: holds contributions of {len(heads)} layers; allowed: of one layer, so that each part is "
                                  "a path of its own")
             parts, y = features[()].astype(float), file["train/labels"][()].astype(float)
             names = [str(name) for name in file["names/layer_1"].asstr()] if "names/layer_1" in file else [""] * heads[0]

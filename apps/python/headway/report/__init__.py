@@ -7,17 +7,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from headway.errors import UsageError
 from headway.files import write_text
 from headway.report.page import page
 from headway.report.reading import read_any
+from headway.signatures import with_known_arguments
+from headway.study_files import text_of_path
+
+_ALLOWED = "the path of a result file; result.save(path) writes a result in memory to one"
 
 __all__ = ["page", "read_any", "write_report"]
 
 
+@with_known_arguments
 def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path: str | os.PathLike,
                  labels: Sequence[str] | None = None, overwrite: bool = False) -> Path:
     """Write one page that shows results, for any browser and without a network.
@@ -27,7 +32,7 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
     results : str, path, or sequence of them
         Result files. Several stand side by side.
     path : str or path
-        The page, HTML, which appears whole or not at all.
+        The page, HTML, which appears whole or not at all. A folder that is missing is made.
     labels : sequence of str, optional
         A name for each result; default: its study and verb.
     overwrite : bool, default: False
@@ -41,7 +46,7 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
     Raises
     ------
     UsageError
-        There is no result, or labels are equal or of the wrong number.
+        There is no result, something else than paths in its place, or labels are equal or of the wrong number.
     CannotWriteError
         The page exists without overwrite=True, or cannot be written.
     UnreadableFileError, BadDataError
@@ -51,7 +56,9 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
     --------
     >>> headway.write_report(["four.h5", "draws.h5"], "report.html")  # doctest: +SKIP
     """
-    files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
+    several = isinstance(results, Iterable) and not isinstance(results, (str, bytes, os.PathLike))
+    files = [text_of_path(f"results[{at}]" if several else "results", file, _ALLOWED)
+             for at, file in enumerate(results if several else [results])]
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
     return write_text(page([read_any(file) for file in files], labels), path, overwrite)
