@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "headway/core/text.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
 #include "json_text.hpp"
@@ -17,13 +18,17 @@ int validate(const Options& options) {
     object["file"] = options.input;
     object["valid"] = faults.empty();
     object["faults"] = faults;
+    if (faults.empty()) object["ignored"] = io::ignored_members(options.input);
     write_output(json_text(object));
   } else if (faults.empty()) {
+    const std::vector<std::string> ignored = io::ignored_members(options.input);
     write_output(fmt::format(
-        "{}: valid{}\n", options.input,
+        "{}: valid{}{}\n", options.input,
         io::lacks_attention(options.input)
             ? ". It gives no attention: a study must let it be learned (model.attention_prior)"
-            : ""));
+            : "",
+        ignored.empty() ? ""
+                        : fmt::format(". Ignored, since no data set has them: {}", join(ignored))));
   } else {
     std::string text;
     for (const std::string& fault : faults) text += fault + "\n";
@@ -41,7 +46,7 @@ Verb validate_verb() {
           .summary = "check a data-set file and list every fault",
           .about =
               "Lists every fault of a data set, not the first one alone, and ends with exit code "
-              "65 where there is one.",
+              "65 where there is one. Of a valid file it names the arrays that are ignored.",
           .examples = {{"headway validate data.h5", "a file of your own"}},
           .takes = Takes::kFile,
           .run = &validate};

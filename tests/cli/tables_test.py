@@ -151,6 +151,18 @@ class LearnedAttention(ProgramTest):
         self.assertNotIn("evidence  ", chosen.split("log evidence")[1])
 
 
+class Validating(ProgramTest):
+    def test_misspelled_names_are_told(self):
+        data = self.path("data.h5")
+        write_path_features(data)
+        self.assertEqual(run("validate", data).stdout, f"{data}: valid\n")
+        self.assertEqual(json.loads(run("validate", "--json", data).stdout)["ignored"], [])
+        with h5py.File(data, "a") as file:
+            file["train/masks"], file["own/notes/a"] = np.ones(3), np.ones(2)
+        self.assertIn("no data set has them: own/notes/a, train/masks\n", run("validate", data).stdout)
+        self.assertEqual(json.loads(run("validate", "--json", data).stdout)["ignored"], ["own/notes/a", "train/masks"])
+
+
 class Inspecting(ProgramTest):
     def test_threads_do_not_change_what_is_shown(self):
         data = self.path("data.h5")

@@ -14,9 +14,8 @@ namespace headway::analysis {
 
 /// Ridge regression answers = (x - mean) / deviation W + offset of labels y [P, C] on embeddings x
 /// [P, N], with penalty |W|^2, and what leaving some examples out needs. With a_ij = 1/P + x_i^T
-/// (X^T X
-/// + penalty)^-1 x_j, over standardised embeddings, the readout fitted without example i misses its
-/// label by r_i / (1 - a_ii), where r_i is the residual of the full fit.
+/// (X^T X + penalty)^-1 x_j, over standardised embeddings, the readout fitted without example i
+/// misses its label by r_i / (1 - a_ii), where r_i is the residual of the full fit.
 class RidgeReadout {
  public:
   /// Without a penalty the one of 10^-4, ..., 10^3 whose error is smallest when each example is

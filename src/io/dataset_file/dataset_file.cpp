@@ -278,7 +278,31 @@ void require_training_examples(const tasks::Dataset& dataset) {
       dataset.name);
 }
 
+/// Adds the arrays in a group and below that are not in the layout.
+void list_ignored(const Hdf5InputFile& file, const std::string& group, const DatasetLayout& layout,
+                  std::vector<std::string>& ignored) {
+  for (const std::string& name : file.members(group.empty() ? "/" : group)) {
+    const std::string path = group.empty() ? name : group + "/" + name;
+    const NodeKind kind = file.kind(path);
+    if (kind == NodeKind::kGroup) {
+      list_ignored(file, path, layout, ignored);
+    } else if (layout.find(path) == nullptr) {
+      ignored.push_back(path);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> ignored_members(const std::string& file_path) {
+  std::vector<std::string> ignored;
+  if (first_reading(file_path).schema == kGramSchema) return ignored;
+  const Hdf5Lock lock;
+  const Hdf5InputFile file(file_path);
+  FaultList faults;
+  list_ignored(file, "", check_layout(file, faults), ignored);
+  return ignored;
+}
 
 tasks::Dataset read_dataset(const std::string& file_path, FeaturesIn place,
                             const CheckedShare& checked) {

@@ -155,8 +155,8 @@ TEST_CASE("trajectories that fail are told with their number and what to do") {
   run.at(0, 1).divergent = run.at(1, 1).divergent = run.at(1, 4).divergent = true;
   CHECK(run.warnings() ==
         Texts{"3 of 20 draws end a divergent trajectory: the sampler cannot follow the density "
-              "there and may miss a part of it. Raise target_accept (now 0.8) towards 0.99, or "
-              "choose variables whose scales vary less"});
+              "there and may miss a part of it. Raise sample.target_accept (now 0.8) "
+              "towards 0.99"});
   CHECK(run.summary().brief_report().ends_with(", 3 divergences, 1 warnings"));
   Run cut;
   cut.at(1, 0).saturated = true;

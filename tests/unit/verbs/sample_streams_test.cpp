@@ -90,11 +90,13 @@ TEST_CASE("chains of another readout or attention are not gone on with") {
   const tasks::Dataset data = small_dataset();
   std::optional<headway::SampleState> kept;
   headway::SampleHooks keep, give;
-  keep.save = [&](std::size_t, const headway::SampleState& state) { kept = state; };
+  keep.save = [&](std::size_t point, const headway::SampleState& state) {
+    if (point == 0) kept = state;
+  };
   StopsAtOnce impatient;
   headway::sample(study, data, impatient, keep);
   REQUIRE(kept);
-  give.load = [&](std::size_t) { return kept; };
+  give.load = [&](std::size_t point) { return point == 0 ? kept : std::nullopt; };
   Observer quiet;
   headway::Study other = study;
   other.model.readout = headway::Readout::kMean;
