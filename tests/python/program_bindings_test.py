@@ -264,7 +264,7 @@ class ArraysInMemory(unittest.TestCase):
         self.assertIn("made from arrays in memory", page)
         for verb in ("solve", "align"):
             done = program.run(verb, path, code=66)
-            self.assertIn("memory.h5: was made from arrays in memory, which it does not hold; pass them again", done.stderr)
+            self.assertIn("memory.h5: was made from arrays in memory, which it does not hold; in Python, give them again", done.stderr)
         with self.assertRaisesRegex(headway.UnreadableFileError, "was made from arrays in memory"):
             headway.prune(path)
 
