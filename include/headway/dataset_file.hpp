@@ -63,8 +63,8 @@ std::vector<std::string> validate_dataset(const std::string& file_path);
 /// Whether a file has inputs and no attention, so that a study must let it be learned.
 bool lacks_attention(const std::string& file_path);
 
-/// Arrays in a valid file that no data set has, so that everybody ignores them: a misspelled name,
-/// say. None of a Gram file.
+/// Arrays in a valid file that no data set has, so that nobody reads them. A name that is close to
+/// that of a member is a fault instead. None of a Gram file.
 std::vector<std::string> ignored_members(const std::string& file_path);
 
 inline constexpr int kMaxFaultsPerDataset = 5;

@@ -152,15 +152,15 @@ class LearnedAttention(ProgramTest):
 
 
 class Validating(ProgramTest):
-    def test_misspelled_names_are_told(self):
+    def test_arrays_that_nobody_reads_are_told(self):
         data = self.path("data.h5")
         write_path_features(data)
         self.assertEqual(run("validate", data).stdout, f"{data}: valid\n")
         self.assertEqual(json.loads(run("validate", "--json", data).stdout)["ignored"], [])
         with h5py.File(data, "a") as file:
-            file["train/masks"], file["own/notes/a"] = np.ones(3), np.ones(2)
-        self.assertIn("no data set has them: own/notes/a, train/masks\n", run("validate", data).stdout)
-        self.assertEqual(json.loads(run("validate", "--json", data).stdout)["ignored"], ["own/notes/a", "train/masks"])
+            file["train/extra"], file["own/notes/a"] = np.ones(3), np.ones(2)
+        self.assertIn("no data set has them: own/notes/a, train/extra\n", run("validate", data).stdout)
+        self.assertEqual(json.loads(run("validate", "--json", data).stdout)["ignored"], ["own/notes/a", "train/extra"])
 
 
 class Inspecting(ProgramTest):
