@@ -152,23 +152,24 @@ Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {
 }
 
 std::vector<ExplainedTable> prune_network_tables() {
-  return {
-      {"Heads, a table for each run",
-       {{"layer, head", "which head, counted from 1"},
-        {"METRIC change", "change of the network's score without the head, with its error"},
-        {"mean in its place", "the same with the head's mean output in its place"},
-        {"loss change", "change of the loss without the head, with its error"},
-        {"sensitivity", "mean size of the loss's derivative by a factor of the head's output"}}},
-      {"Below the heads",
-       {{"with the drop, with the rise of the loss",
-         "rank correlation of a score with what the removals cost, and its 95 % interval over "
-         "resampled examples"},
-        {"by SCORE", "the metric as heads are removed, the lowest of this score first"},
-        {"greedy", "the same, each time without the head that costs least"},
-        {"random mean, sd", "the same in random orders: mean and standard deviation"},
-        {"mean over seeds",
-         "rank correlations over the runs that differ in their seeds alone, with standard "
-         "errors"}}}};
+  return {{"Heads, a table for each run",
+           {{"layer, head", "which head, counted from 1"},
+            {"METRIC change", "change of the network's score without the head, with its error"},
+            {"mean in its place", "the same with the head's mean output in its place"},
+            {"loss change", "change of the loss without the head, with its error"},
+            {"sensitivity",
+             "mean absolute derivative of the loss with respect to a factor on the "
+             "head's output"}}},
+          {"Below the heads",
+           {{"with the drop, with the rise of the loss",
+             "rank correlation of a score with what the removals cost, and its 95 % interval over "
+             "resampled examples"},
+            {"by SCORE", "the metric as heads are removed, the lowest of this score first"},
+            {"greedy", "the same, each time without the head that costs least"},
+            {"random mean, sd", "the same in random orders: mean and standard deviation"},
+            {"mean over seeds",
+             "rank correlations over the runs that differ in their seeds alone, with standard "
+             "errors"}}}};
 }
 
 }  // namespace

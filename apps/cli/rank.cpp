@@ -170,7 +170,9 @@ std::vector<ExplainedTable> rank_tables() {
              "rise when the head's part is left out and a ridge regression reads the other frozen "
              "parts of its layer"},
             {"cut, theory's U", "the same with the order parameters of the theory at N = 10"},
-            {"gradient", "mean size of the loss's derivative by a factor of the head's output"}}}};
+            {"gradient",
+             "mean absolute derivative of the loss with respect to a factor on the "
+             "head's output"}}}};
 }
 
 }  // namespace

@@ -70,9 +70,9 @@ std::vector<ExplainedTable> solve_tables() {
       {"Third table, the temperature that each rule chooses, where several are swept",
        {{"widths", "of the network; GP is the Gaussian process"},
         {"chosen by",
-         "validation: largest accuracy, of real labels smallest squared error, on the set of that "
-         "name; evidence: largest log p(y); test labels: the same as validation on the test set, "
-         "which is optimistic"},
+         "validation: largest accuracy on the set of that name, then smallest squared error; "
+         "evidence: largest log p(y); test labels: as validation, on the test set, which is "
+         "optimistic"},
         {"T, accuracy", "the temperature, and the accuracy there"},
         {"log evidence", "log p(y) in nats at that temperature"}}}};
 }
