@@ -136,6 +136,6 @@ TABLES = {"pretrained-heads": lambda: table("mean"), "pretrained-heads-zero": la
 SENTENCES = [
     ("results/pretrained-heads.md", "Over the four real data sets gradient sensitivity agrees with removal by {}, "
      "the theory's predicted change by {}.", claim),
-    ("results/known-head.md", "Without it the loss rises by {}, without the next head by {} (its mean in its place; "
+    ("results/known-head.md", "Without this head the loss rises by {}, without the next head by {} (its mean in its place; "
      "errors over splits).", rises_on_copies),
 ]
