@@ -39,8 +39,7 @@ Verb inspect_verb() {
       .about =
           "Prints a study with every default filled in. Of a data set or a result it prints what "
           "the file holds, where it came from, and the command that makes it again; with --set, "
-          "the "
-          "study that it stands for.",
+          "the study that it stands for.",
       .examples = {{"headway inspect hmm-four-paths", "a study with all its defaults"},
                    {"headway inspect four.h5", "a result: contents, origin, command"}},
       .takes = Takes::kStudy,

@@ -128,9 +128,7 @@ std::vector<ExplainedTable> latents_tables() {
             kSeedsColumn,
             layer,
             {"decoder",
-             "what is asked: term, bits (fuzzy logic), rule (SRAVEN), or answer, the right answer "
-             "of the "
-             "example"},
+             "what is asked: term, bits (fuzzy logic), rule (SRAVEN), or answer, the right answer"},
             {"metric", "how the answers are scored: f1, balanced_accuracy or r2"},
             {"train", "score on tasks of training"},
             {"held out", "score on tasks never seen, mean over seeds with its standard error"},

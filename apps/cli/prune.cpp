@@ -37,9 +37,8 @@ std::vector<ExplainedTable> prune_tables() {
         {"drop", "accuracy with all heads less that"},
         {"squared error +",
          "rise of the mean squared error without the head; this and the next three columns are of "
-         "the "
-         "set validation, or of the test set if there is none; accuracy and drop are always of the "
-         "test set"},
+         "the set validation, or of the test set if there is none; accuracy and drop are always of "
+         "the test set"},
         {"posterior", "standard deviation of that rise over the posterior"},
         {"examples", "standard error of that rise over the examples"},
         {"U = 1",
@@ -58,9 +57,7 @@ std::vector<ExplainedTable> prune_tables() {
         {"accuracy drop, error rise", "what the network loses without the head, with its error"},
         {"weight norm", "norm of the head's value weights"},
         {"path norm", "norm of the effective weights of all paths through the head"},
-        {"sensitivity",
-         "mean absolute derivative of the loss with respect to a factor on the "
-         "head's output"},
+        {"sensitivity", "mean |dL/dm| of the loss L for a factor m on the head's output"},
         {"own score", "score of the network's own U_1"},
         {"with the accuracy drop, with the rise of the squared error",
          "rank correlation of a score with what the network loses: value, 95 % interval over "

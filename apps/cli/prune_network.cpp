@@ -157,9 +157,7 @@ std::vector<ExplainedTable> prune_network_tables() {
             {"METRIC change", "change of the network's score without the head, with its error"},
             {"mean in its place", "the same with the head's mean output in its place"},
             {"loss change", "change of the loss without the head, with its error"},
-            {"sensitivity",
-             "mean absolute derivative of the loss with respect to a factor on the "
-             "head's output"}}},
+            {"sensitivity", "mean |dL/dm| of the loss L for a factor m on the head's output"}}},
           {"Below the heads",
            {{"with the drop, with the rise of the loss",
              "rank correlation of a score with what the removals cost, and its 95 % interval over "

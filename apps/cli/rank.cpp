@@ -170,9 +170,7 @@ std::vector<ExplainedTable> rank_tables() {
              "rise when the head's part is left out and a ridge regression reads the other frozen "
              "parts of its layer"},
             {"cut, theory's U", "the same with the order parameters of the theory at N = 10"},
-            {"gradient",
-             "mean absolute derivative of the loss with respect to a factor on the "
-             "head's output"}}}};
+            {"gradient", "mean |dL/dm| of the loss L for a factor m on the head's output"}}}};
 }
 
 }  // namespace

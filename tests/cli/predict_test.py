@@ -54,6 +54,11 @@ class Predict(ProgramTest):
                 np.testing.assert_array_equal(one["predicted_class"], np.sign(known_point["mean"]))
                 self.assertTrue((one["right_sign_probability"][()] >= 0.5 - 1e-12).all())
 
+    def test_a_part_of_a_study_says_so(self):
+        words = "is part 0/2 of its study; only its own points predict"
+        self.assertIn(words, run("predict", self.result("solve", "--shard", "0/2"), self.new).stderr)
+        self.assertNotIn("is part", run("predict", self.result("solve", "--force"), self.new).stderr)
+
     def test_path_features_of_a_result_of_solve(self):
         solved = self.result("solve")
         predictions = self.predict(solved, self.new)

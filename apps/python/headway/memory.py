@@ -32,7 +32,29 @@ class Array:
         return self.values if key == () else np.asarray(self.values)[key]
 
 
-class Group:
+class Members:
+    """What a group has by the names of its members, from get() and __iter__()."""
+
+    __slots__ = ()
+    name: str
+
+    def get(self, path: str, default: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def __getitem__(self, path: str) -> Any:
+        found = self.get(path)
+        if found is None:
+            raise KeyError(f"{self.name}: has no member {path!r}")
+        return found
+
+    def items(self) -> ItemsView:
+        return {name: self[name] for name in self}.items()
+
+
+class Group(Members):
     """Stands for an h5py.Group, and for an h5py.File at the root."""
 
     __slots__ = ("_members", "attrs", "name")
@@ -60,17 +82,8 @@ class Group:
         where = f"{self.name.rstrip('/')}/{path}"
         return Group(where, node) if node[1].__class__ is dict else Array(where, *node)
 
-    def __getitem__(self, path: str) -> Any:
-        found = self.get(path)
-        if found is None:
-            raise KeyError(f"{self.name}: has no member {path!r}")
-        return found
-
     def __contains__(self, path: str) -> bool:
         return self.get(path) is not None
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._members))
-
-    def items(self) -> ItemsView:
-        return {name: self[name] for name in self}.items()

@@ -5,12 +5,14 @@ It has what the readers of results use, as `headway.memory` has it for results i
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import h5py
 import numpy as np
 from h5py import h5a, h5d, h5g, h5o, h5s
+
+from headway.memory import Members
 
 _NUMBERS = "fiu"  # kinds of numpy types that are read here; h5py reads all else
 
@@ -79,7 +81,7 @@ class Array:
         return values if self.shape else values[()]
 
 
-class Group:
+class Group(Members):
     """Stands for an h5py.Group, and for an h5py.File at the root."""
 
     __slots__ = ("_attrs", "_links", "id", "name")
@@ -103,21 +105,12 @@ class Group:
             return Group(name, own)
         return Array(name, own) if isinstance(own, h5d.DatasetID) else own
 
-    def __getitem__(self, path: str) -> Any:
-        found = self.get(path)
-        if found is None:
-            raise KeyError(f"{self.name}: has no member {path!r}")
-        return found
-
     def __contains__(self, path: str) -> bool:
         key = _bytes(path)
         return key in self._links or b"/" in key and key in self.id
 
     def __iter__(self) -> Iterator[str]:
         return map(_name, sorted(self._links))
-
-    def items(self) -> ItemsView:
-        return {name: self[name] for name in self}.items()
 
 
 class _Owner:

@@ -97,7 +97,7 @@ double median(std::vector<double> x) {
   return x[x.size() / 2];
 }
 
-constexpr int kDraws = 9;
+constexpr int kDraws = 15;
 
 // A step's gradient passes some 30 roundings, each off by 0.4 roundings (rms), which add up as
 // independent ones do: 2 roundings. RMSHead and softmax magnify what goes into them, on some
@@ -126,7 +126,7 @@ void check_rounded(const TransformerOptions& model, const TrainingTask& task,
   CHECK(median(losses) < median(allowed[0]));
   for (std::size_t i = 1; i < found.size(); ++i) {
     INFO(setup.shapes[i - 1].name);
-    CHECK(median(found[i]) < 2.5 * median(allowed[i]) + 2.0);  // versions of LibTorch differ
+    CHECK(median(found[i]) < 2.0 * median(allowed[i]) + 2.0);
   }
 }
 
