@@ -38,6 +38,18 @@ void write_pages(const std::filesystem::path& folder) {
   write_page(folder / "zsh/site-functions/_headway", zsh_completion());
 }
 
+std::string help_of_key(const std::string& topic, bool manual) {
+  const std::vector<HelpSection> sections = key_sections(topic);
+  if (sections.empty()) throw Error(ErrorKind::kUsage, unknown_topic(topic));
+  if (manual) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--man: {} is a key or table of study files; allowed: a verb", topic));
+  }
+  std::string text;
+  for (const HelpSection& section : sections) text += help_section_text(section, help_columns());
+  return text.substr(1);  // each begins with an empty line
+}
+
 int print_help(const Options& options) {
   if (!options.folder.empty()) {
     write_pages(options.folder);
@@ -45,7 +57,8 @@ int print_help(const Options& options) {
   }
   const Verb* verb = find_verb(options.topic);
   if (verb == nullptr && !options.topic.empty()) {
-    throw Error(ErrorKind::kUsage, unknown_verb(options.topic));
+    write_output(help_of_key(options.topic, options.manual));
+    return kExitOk;
   }
   const HelpPage page = verb == nullptr ? program_page() : verb_page(*verb);
   write_output(options.manual ? manual_text(page) : help_text(page));
@@ -56,9 +69,10 @@ int print_help(const Options& options) {
 
 Verb help_verb() {
   return {.name = "help",
-          .summary = "explain the program or a verb",
-          .own = {{"verb", "VERB", "the verb to explain; without it, the program", &Options::topic,
-                   Offers::kVerbs},
+          .summary = "explain the program, a verb, or a key of study files",
+          .own = {{"topic", "VERB|KEY",
+                   "the verb to explain, or a key or table of study files; without it, the program",
+                   &Options::topic, Offers::kVerbs},
                   {"--man", "", "print a manual page in the language of man", &Options::manual},
                   {"--write", "FOLDER",
                    "write all manual pages and the completions of shells below this folder, as "
@@ -66,6 +80,9 @@ Verb help_verb() {
                    &Options::folder, Offers::kFiles}},
           .about = "Prints what --help prints.",
           .examples = {{"headway help solve", "what solve does, its options and keys"},
+                       {"headway help model.temperature", "a key: what it is, and what is allowed"},
+                       {"headway help heads", "every key of that name"},
+                       {"headway help task.layers.heads", "the keys of a table"},
                        {"headway help solve --man | man -l -", "the same as a manual page"}},
           .takes = Takes::kNothing,
           .run = &print_help};

@@ -13,6 +13,8 @@ namespace headway::cli {
 
 namespace {
 
+constexpr const char* kHeadsSection = "task.layers.heads";
+
 HelpSection exit_codes() {
   return {"Exit codes",
           "",
@@ -77,9 +79,10 @@ HelpSection table_section(std::string title, std::string lead, const OptionTable
   out.below = true;
   const Owner defaults;
   for (const auto& option : table.options) {
-    const std::string fallback = option.write(defaults);
+    const std::string fallback = option.required ? "" : option.write(defaults);
     out.entries.push_back({option.name, option.help + "\n" + option.allowed +
-                                            (fallback.empty() ? "" : "; default " + fallback)});
+                                            (fallback.empty() ? "" : "; default " + fallback) +
+                                            (option.required ? "; required" : "")});
   }
   return out;
 }
@@ -95,6 +98,13 @@ HelpSection prior_section() {
   return table_section(fmt::format("[{}]", kAttentionPriorSection),
                        "Prior of the attention, which is then learned.",
                        AttentionPriorOptions::table());
+}
+
+/// The heads that the hidden-Markov task has.
+HelpSection heads_section() {
+  return table_section("[[task.layers]] heads = [{KEY = VALUE, ...}, ...]",
+                       "The keys of a head. --set takes task.layers as a whole.",
+                       tasks::HeadOptions::table());
 }
 
 HelpSection sweep_section() {
@@ -115,11 +125,30 @@ void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
                       "takes each as TABLE.KEY=VALUE."});
   for (const std::string& name : verb.sections) {
     for (const Section& section : headway::study_sections()) {
-      if (section.name == name) sections.push_back(keys_section(section));
+      if (section.name != name) continue;
+      sections.push_back(keys_section(section));
+      if (section.task == TaskKind::kHiddenMarkovChain) sections.push_back(heads_section());
     }
     if (name == "sweep") sections.push_back(sweep_section());
     if (name == kAttentionPriorSection) sections.push_back(prior_section());
   }
+}
+
+/// A table of a study file, with its name in front of its keys.
+struct KeyTable {
+  std::string name;
+  HelpSection section;
+};
+
+std::vector<KeyTable> key_tables() {
+  std::vector<KeyTable> tables;
+  for (const Section& section : headway::study_sections()) {
+    tables.push_back({section.name, keys_section(section)});
+  }
+  tables.push_back({kAttentionPriorSection, prior_section()});
+  tables.push_back({kHeadsSection, heads_section()});
+  tables.push_back({"sweep", sweep_section()});
+  return tables;
 }
 
 void add_unless_empty(HelpSection section, std::vector<HelpSection>& sections) {
@@ -139,6 +168,20 @@ HelpPage program_page() {
                 {}};
   page.sections = {verb_list(), program_examples(), exit_codes()};
   return page;
+}
+
+std::vector<HelpSection> key_sections(const std::string& topic) {
+  std::vector<HelpSection> found;
+  for (KeyTable& table : key_tables()) {
+    if (table.name != topic) {
+      const std::string before = table.name.empty() ? "" : table.name + ".";
+      std::erase_if(table.section.entries, [&](const Explained& entry) {
+        return entry.term != topic && before + entry.term != topic;
+      });
+    }
+    add_unless_empty(std::move(table.section), found);
+  }
+  return found;
 }
 
 HelpPage verb_page(const Verb& verb) {

@@ -29,6 +29,10 @@ struct HelpPage {
 HelpPage program_page();
 HelpPage verb_page(const Verb& verb);
 
+/// What --help says of a key of study files ("model.widths", or "widths" in whatever tables have
+/// it), or of a whole table ("model"); nothing where there is no such key or table.
+std::vector<HelpSection> key_sections(const std::string& topic);
+
 /// Columns that help is wrapped to: those of the terminal, at most 100, which is also what pipes
 /// and files get.
 std::size_t help_columns();

@@ -29,7 +29,8 @@ struct Options {
   std::string theory;       ///< prune --theory, files joined by commas; empty: not given
   std::string task;    ///< --task: a study whose [task] a trained network is put on; empty: its own
   std::string shard;   ///< --shard, "i/n"; empty: the whole study
-  std::string topic;   ///< of help: a verb; of completion: a shell; empty: not given
+  std::string topic;   ///< of help: a verb, or a key of study files; of completion: a shell; empty:
+                       ///< not given
   std::string folder;  ///< help --write; empty: not given
   bool manual = false;      ///< help --man
   bool names_only = false;  ///< studies --names

@@ -23,11 +23,13 @@ std::atomic<bool> stop_flag{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
 extern "C" void handle_stop(int /*signal*/) {
+  const int kept = errno;  // the signal may have come between a failed call and its check
   stop_flag.store(true);
   constexpr std::string_view kText =
       "\nheadway: stopping at the next safe point; a second signal stops at once\n";
   // A failure is ignored: a signal handler can do nothing about it.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  errno = kept;
 }
 
 /// False with errno set when not all of `text` went out.

@@ -21,6 +21,7 @@ std::vector<std::string> verb_names() {
 
 /// A word that may have been meant, how far it is from what was typed, and how to write it.
 struct Guess {
+  std::string name;
   std::string text;
   int distance = 1 << 20;
 };
@@ -33,7 +34,7 @@ Guess nearest_option(const Verb& verb, const std::string& word) {
     if (!option.is_argument()) names.push_back(bare(option.long_name()));
   }
   const std::string name = nearest_word(word, names);
-  return name.empty() ? Guess{} : Guess{"--" + name, edit_distance(word, name)};
+  return name.empty() ? Guess{} : Guess{name, "--" + name, edit_distance(word, name)};
 }
 
 /// The key whose last part, or whose whole, is nearest to the word, as --set takes it.
@@ -47,7 +48,8 @@ Guess nearest_key(const std::vector<std::string>& sections, const std::string& w
   if (name.empty()) return {};
   const auto at = std::find(names.begin(), names.end(), name) - names.begin();
   const std::string& key = keys[static_cast<std::size_t>(at)];
-  return {value.empty() ? "--set " + key + "=..." : shell_command({"--set", key + "=" + value}),
+  return {key,
+          value.empty() ? "--set " + key + "=..." : shell_command({"--set", key + "=" + value}),
           edit_distance(word, name)};
 }
 
@@ -114,6 +116,15 @@ std::string without_verb(const std::string& first) {
 std::string unknown_verb(const std::string& word) {
   const std::string guess = nearest_word(word, verb_names());
   return fmt::format("{}: no such verb{}\nverbs: {}", word,
+                     guess.empty() ? "" : fmt::format("; did you mean {}?", guess),
+                     join(verb_names()));
+}
+
+std::string unknown_topic(const std::string& word) {
+  const Guess key = nearest_key({}, word, "");
+  std::string guess = nearest_word(word, verb_names());
+  if (guess.empty() || edit_distance(word, guess) > key.distance) guess = key.name;
+  return fmt::format("{}: no such verb, and no key of study files{}\nverbs: {}", word,
                      guess.empty() ? "" : fmt::format("; did you mean {}?", guess),
                      join(verb_names()));
 }

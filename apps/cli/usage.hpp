@@ -16,6 +16,9 @@ std::string without_verb(const std::string& first);
 /// A word that is no verb.
 std::string unknown_verb(const std::string& word);
 
+/// What headway help knows nothing of.
+std::string unknown_topic(const std::string& word);
+
 /// A verb without its file: what it needs, with an example.
 std::string without_input(const Verb& verb);
 

@@ -128,8 +128,6 @@ class SourcedExamples final : public ExampleSource {
 
  private:
   [[nodiscard]] bool is_real(Index token) const;
-  /// Error{kInternal} unless [begin, begin + count) are examples.
-  void check_range(Index begin, Index count) const;
 
   Source inputs_;
   std::vector<std::uint8_t> mask_;

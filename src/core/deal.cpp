@@ -86,6 +86,8 @@ Packet failure_packet(const std::exception_ptr& failure) {
     packet.add(static_cast<std::uint64_t>(ErrorKind::kUnavailable)).add("not enough memory");
   } catch (const std::exception& e) {
     packet.add(static_cast<std::uint64_t>(ErrorKind::kInternal)).add(e.what());
+  } catch (...) {
+    packet.add(static_cast<std::uint64_t>(ErrorKind::kInternal)).add("an exception without words");
   }
   return packet;
 }
@@ -104,7 +106,6 @@ class Worker {
   [[nodiscard]] bool busy() const { return unit_.has_value(); }
   void stop() { stop_ = true; }
   void start(std::size_t unit) {
-    unit_ = unit;
     ended_ = false;
     thread_ = start_quiet_thread([this, unit] {
       try {
@@ -116,6 +117,7 @@ class Worker {
       ended_ = true;
       end_.notify_one();
     });
+    unit_ = unit;
   }
   /// Sleeps for `most`, or until the unit ends.
   void wait(Clock::duration most) {
@@ -178,25 +180,37 @@ class Dealer {
   void run() {
     Nap nap;
     while (gone_ + 1 < ranks_.size() || own_.busy() || any_left()) {
-      if (!stopping_ && work_.interrupted()) interrupt();
+      attempt([&] {
+        if (!stopping_ && work_.interrupted()) interrupt();
+      });
       std::optional<FinishedUnit> finished;
       if (std::optional<Packet> packet = own_.ended()) {
         nap.wake();
-        finished = hear(0, *std::move(packet));
+        attempt([&] { finished = hear(0, *std::move(packet)); });
       } else if (std::optional<RankMessage> message = ranks_.receive()) {
         nap.wake();
-        finished = hear(message->from, Packet(std::move(message->bytes)));
         waiting_.push_back(message->from);
+        attempt([&] { finished = hear(message->from, Packet(std::move(message->bytes))); });
       } else {
         own_.wait(nap.length());
       }
-      serve();  // first: taking may wait for the disk
-      if (finished) take(*finished);
+      attempt([&] { serve(); });  // first: taking may wait for the disk
+      if (finished) attempt([&] { work_.take(finished->unit, finished->outcome); });
     }
     if (error_) throw Error(*error_);
   }
 
  private:
+  /// What `step` throws (the disk is full, say) ends the work of all. It does not leave run()
+  /// before the others have ended: they would wait for this rank for ever.
+  template <class Step>
+  void attempt(const Step& step) {
+    try {
+      step();
+    } catch (...) {
+      fail_with(failure_of(0, failure_packet(std::current_exception())));
+    }
+  }
   /// Is there a unit that nobody has yet, ready or not?
   bool any_left() {
     while (left_ < work_.units && (given_[left_] || work_.done(left_))) ++left_;
@@ -215,7 +229,7 @@ class Dealer {
   /// Gives a unit to every idle rank, or lets the rank quit if none is left.
   void serve() {
     if (!own_.busy()) {
-      if (const std::optional<std::size_t> unit = take_next()) own_.start(*unit);
+      if (const std::optional<std::size_t> unit = take_next()) attempt([&] { own_.start(*unit); });
     }
     std::vector<int> still;
     for (const int rank : std::exchange(waiting_, {})) {
@@ -243,21 +257,9 @@ class Dealer {
     outcome.bytes = packet.text();
     return finished;
   }
-  void take(const FinishedUnit& finished) {
-    try {
-      work_.take(finished.unit, finished.outcome);
-    } catch (const Error& e) {  // the disk is full, say
-      fail_with(e);
-    }
-  }
-
   void interrupt() {
     stop();
-    try {
-      work_.stopping();
-    } catch (const Error& e) {
-      fail_with(e);
-    }
+    work_.stopping();
   }
   void fail_with(const Error& error) {
     if (!error_) error_ = error;

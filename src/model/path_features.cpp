@@ -167,6 +167,9 @@ void average_inputs(const TokenBlock& block, const PathWeights& weights, RowMatr
 void validate_arguments(const ExampleSource& examples, const std::vector<int>& heads,
                         const std::vector<LayerHeads>& layers) {
   if (heads.empty()) throw Error(ErrorKind::kBadData, "attention: must have at least one layer");
+  if (examples.tokens() < 1) {
+    throw Error(ErrorKind::kBadData, "inputs: have no tokens, must have at least one");
+  }
   if (!layers.empty() && layers.size() != heads.size()) {
     throw Error(ErrorKind::kBadData,
                 fmt::format("attention: has {} layers of head matrices for {} layers",

@@ -109,7 +109,12 @@ void transpose_tiled(const In& a, Out& out) {
   }
 }
 
-int leading(const ConstMatrixRef& a) { return as_int(std::max<Index>(1, a.outerStride())); }
+/// The leading dimension of a column-major matrix. BLAS refuses 0, as matrices without columns
+/// have.
+template <class Matrix>
+int leading(const Matrix& a) {
+  return as_int(std::max<Index>(1, a.outerStride()));
+}
 
 }  // namespace
 
@@ -119,8 +124,7 @@ void multiply(double alpha, const ConstMatrixRef& a, Transpose ta, const ConstMa
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_dgemm(CblasColMajor, cblas(ta), cblas(tb), as_int(c.rows()), as_int(c.cols()), as_int(k),
-              alpha, a.data(), leading(a), b.data(), leading(b), beta, c.data(),
-              as_int(std::max<Index>(1, c.outerStride())));
+              alpha, a.data(), leading(a), b.data(), leading(b), beta, c.data(), leading(c));
 }
 
 VectorXd multiply_vector(const ConstMatrixRef& a, Transpose ta, const VectorXd& x) {
@@ -136,7 +140,7 @@ void rank_update_lower(double alpha, const ConstMatrixRef& a, Transpose ta, doub
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_dsyrk(CblasColMajor, CblasLower, cblas(ta), as_int(c.rows()), as_int(k), alpha, a.data(),
-              leading(a), beta, c.data(), as_int(c.outerStride()));
+              leading(a), beta, c.data(), leading(c));
 }
 
 // NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
@@ -145,8 +149,7 @@ void multiply(float alpha, const ConstMatrixRefF& a, Transpose ta, const ConstMa
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_sgemm(CblasColMajor, cblas(ta), cblas(tb), as_int(c.rows()), as_int(c.cols()), as_int(k),
-              alpha, a.data(), as_int(a.outerStride()), b.data(), as_int(b.outerStride()), beta,
-              c.data(), as_int(c.outerStride()));
+              alpha, a.data(), leading(a), b.data(), leading(b), beta, c.data(), leading(c));
 }
 
 void rank_update_lower(float alpha, const ConstMatrixRefF& a, Transpose ta, float beta,
@@ -154,7 +157,7 @@ void rank_update_lower(float alpha, const ConstMatrixRefF& a, Transpose ta, floa
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
   cblas_ssyrk(CblasColMajor, CblasLower, cblas(ta), as_int(c.rows()), as_int(k), alpha, a.data(),
-              as_int(a.outerStride()), beta, c.data(), as_int(c.outerStride()));
+              leading(a), beta, c.data(), leading(c));
 }
 
 void mirror_lower(MatrixRef a) { mirror_lower_tiled(a); }
@@ -199,22 +202,20 @@ MatrixXd SpdFactor::solve(MatrixXd b) const {
 void SpdFactor::half_solve(MatrixRef b) const {
   if (b.size() == 0) return;
   cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, as_int(b.rows()),
-              as_int(b.cols()), 1.0, lower_.data(), as_int(size()), b.data(),
-              as_int(b.outerStride()));
+              as_int(b.cols()), 1.0, lower_.data(), as_int(size()), b.data(), leading(b));
 }
 
 void SpdFactor::half_solve_transposed(MatrixRef b) const {
   if (b.size() == 0) return;
   cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, as_int(b.rows()),
-              as_int(b.cols()), 1.0, lower_.data(), as_int(size()), b.data(),
-              as_int(b.outerStride()));
+              as_int(b.cols()), 1.0, lower_.data(), as_int(size()), b.data(), leading(b));
 }
 
 void SpdFactor::half_solve(MatrixRefF b) const {
   if (b.size() == 0) return;
   const MatrixXf l = lower_.cast<float>();
   cblas_strsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, as_int(b.rows()),
-              as_int(b.cols()), 1.0F, l.data(), as_int(size()), b.data(), as_int(b.outerStride()));
+              as_int(b.cols()), 1.0F, l.data(), as_int(size()), b.data(), leading(b));
 }
 
 MatrixXd SpdFactor::inverse() const {
@@ -267,6 +268,12 @@ SingularValues singular_values(MatrixXd a) {
   const int m = as_int(a.rows());
   const int n = as_int(a.cols());
   const int least = std::min(m, n);
+  if (least > kLargestSingularVectors) {
+    throw Error(ErrorKind::kUnavailable,
+                fmt::format("singular vectors of a matrix of {} x {}: the shorter side must be at "
+                            "most {}, which is as far as LAPACK's dgesdd counts its workspace",
+                            m, n, kLargestSingularVectors));
+  }
   SingularValues result{VectorXd(least), MatrixXd(m, least), MatrixXd(n, least)};
   if (least == 0) return result;
   MatrixXd right(least, n);

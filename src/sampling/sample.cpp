@@ -107,8 +107,8 @@ Checkpoint first_state(const Target& target, const SamplerOptions& options,
 }
 
 // Runs the wanted chains in waves; true when every chain of the run has finished.
-bool run_chains(const Target& target, const SamplerOptions& options, const SamplingHooks& hooks,
-                Checkpoint& state) {
+RunEnd run_chains(const Target& target, const SamplerOptions& options, const SamplingHooks& hooks,
+                  Checkpoint& state) {
   const int end = std::min(hooks.chains.second, options.chains);
   const std::span<ChainState> states =
       std::span(state.chains).subspan(hooks.chains.first, end - hooks.chains.first);
@@ -135,9 +135,11 @@ bool run_chains(const Target& target, const SamplerOptions& options, const Sampl
     if (wave > 0.0 && !finished()) hooks.checkpoints->save(state);
   }
   desk.tell_all();
-  return std::ranges::all_of(state.chains, [&](const ChainState& chain) {
+  const bool complete = std::ranges::all_of(state.chains, [&](const ChainState& chain) {
     return chain.iteration >= transitions_of(options);
   });
+  if (complete) return RunEnd::kComplete;
+  return desk.stopped() ? RunEnd::kInterrupted : RunEnd::kOtherChainsLeft;
 }
 
 std::vector<QuantityDiagnostics> diagnose_all(const SamplingResult& result, Index dimension,
@@ -186,13 +188,13 @@ SamplingResult sample(const Target& target, const SamplerOptions& options,
   // A large target may have no names. Its kept draws get numbered names.
   if (result.names.empty() && options.keep_draws) result.names = target.Target::coordinate_names();
   result.state = first_state(target, options, hooks.resume);
-  const bool complete = run_chains(target, options, hooks, result.state);
+  const RunEnd end = run_chains(target, options, hooks, result.state);
   result.main_draws = shortest_chain(result.state, options.draws);
   const int threads = resolve_threads(options.threads);
   if (options.keep_draws && result.main_draws > 0) {
     result.coordinates = diagnose_all(result, dimension, threads);
   }
-  result.summary = summarize(result, options, complete);
+  result.summary = summarize(result, options, end);
   result.summary.dimension = dimension;
   result.summary.seconds = seconds_since(begin);
   result.summary.threads = threads;

@@ -161,12 +161,11 @@ SamplingSummary::SamplingSummary()
       ess_bulk_min(numerics::kUndefined),
       ess_tail_min(numerics::kUndefined) {}
 
-SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options,
-                          bool complete) {
+SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options, RunEnd end) {
   SamplingSummary s;
   s.sampler = sampler_name(options.sampler);
-  s.complete = complete;
-  s.interrupted = !complete;
+  s.complete = end == RunEnd::kComplete;
+  s.interrupted = end == RunEnd::kInterrupted;
   s.biased = options.sampler == SamplerKind::kLangevin;
   s.chains = options.chains;
   count_chains(result.state, options, s);

@@ -4,9 +4,14 @@
 
 namespace headway::sampling {
 
-/// Numbers and warnings of a run whose chains have ended. `complete`: every draw was made. Does not
-/// set seconds and threads.
-SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options,
-                          bool complete);
+/// Why a call of sample() returned.
+enum class RunEnd {
+  kComplete,         ///< every draw of the run was made
+  kInterrupted,      ///< the user stopped it
+  kOtherChainsLeft,  ///< its own chains are done, and other calls make the rest
+};
+
+/// Numbers and warnings of a run whose chains have ended. Does not set seconds and threads.
+SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& options, RunEnd end);
 
 }  // namespace headway::sampling

@@ -46,9 +46,25 @@ std::string output_of(const std::string& known, std::size_t known_index, std::si
   return (path.parent_path() / (stem + path.extension().string())).string();
 }
 
+/// A word that shell_command() wrote.
+std::string without_quotes(const std::string& word) {
+  std::string out;
+  bool quoted = false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (word[i] == '\'') {
+      quoted = !quoted;
+    } else {
+      if (word[i] == '\\' && !quoted && i + 1 < word.size()) ++i;
+      out += word[i];
+    }
+  }
+  return out;
+}
+
 /// The command that makes part `wanted`, from the command of the part `known`.
 std::string command_of(const PartHeader& known, const Shard& of_known, std::size_t wanted) {
-  static const std::regex output(R"(( -o| --output)[ =]?(\S+))");
+  // The file as shell_command() writes it: quoted where it has a space, say.
+  static const std::regex output(R"(( -o| --output)[ =]?((?:'[^']*'|\\'|[^\s'])+))");
   const std::string command = typed(known.provenance.command);
   const std::string option = command.starts_with("headway.")
                                  ? fmt::format(", shard=({}, {})", wanted, of_known.count)
@@ -56,8 +72,8 @@ std::string command_of(const PartHeader& known, const Shard& of_known, std::size
   std::string made = std::regex_replace(command, shard_option(), option);
   std::smatch found;
   if (!std::regex_search(made, found, output)) return made;
-  const std::string file = output_of(found[2], of_known.index, wanted);
-  return found.prefix().str() + " -o " + file + found.suffix().str();
+  const std::string file = output_of(without_quotes(found[2]), of_known.index, wanted);
+  return found.prefix().str() + " -o " + shell_command({file}) + found.suffix().str();
 }
 
 /// Why `part` does not belong to `first`; "" when it does.

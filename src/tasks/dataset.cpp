@@ -59,18 +59,21 @@ MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
 }
 
 void MemoryExamples::read_inputs(Index begin, Index count, double* out) const {
+  check_range(begin, count);
   const Index stride = tokens() * features();
   std::copy_n(inputs_.values.data() + begin * stride, count * stride, out);
 }
 
 void MemoryExamples::read_mask(Index begin, Index count, std::uint8_t* out) const {
   if (mask_.empty()) ExampleSource::read_mask(begin, count, out);  // throws
+  check_range(begin, count);
   std::copy_n(mask_.data() + begin * tokens(), count * tokens(), out);
 }
 
 void MemoryExamples::read_attention(int layer, Index begin, Index count, double* out) const {
   const auto at = static_cast<std::size_t>(layer - 1);
   if (at >= attention_.size()) ExampleSource::read_attention(layer, begin, count, out);  // throws
+  check_range(begin, count);
   const Tensor& a = attention_[at];
   const Index stride = a.shape[1] * a.shape[2] * a.shape[3];
   std::copy_n(a.values.data() + begin * stride, count * stride, out);
@@ -109,12 +112,6 @@ void SourcedExamples::read_attention(int layer, Index begin, Index count, double
 
 bool SourcedExamples::is_real(Index token) const {
   return mask_[static_cast<std::size_t>(token)] != 0;
-}
-
-void SourcedExamples::check_range(Index begin, Index count) const {
-  if (begin >= 0 && count >= 0 && begin <= size() - count) return;
-  throw Error(ErrorKind::kInternal,
-              fmt::format("examples {} + {} of {} asked for", begin, count, size()));
 }
 
 }  // namespace headway::tasks

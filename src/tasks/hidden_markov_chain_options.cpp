@@ -22,20 +22,6 @@ constexpr const char* kLayersNeeded =
     "task.layers is missing: must be at least one table [[task.layers]] with heads = [{kind = "
     "\"...\"}, ...]";
 
-const OptionTable<HeadOptions>& head_table() {
-  using H = HeadOptions;
-  static const OptionTable<H> table = {{
-      required(option("kind", &H::kind, choice<HeadKind>(), "what the head attends to")),
-      option("shift", &H::shift, integer<int>(-kLargestSize, kLargestSize),
-             "key position minus query position that the positional part rewards"),
-      option("beta", &H::beta, real(0.0, kLargestStrength), "inverse temperature of the softmax"),
-      option("perturbation", &H::perturbation, real(0.0, kLargestStrength),
-             "strength of a random matrix added to the head"),
-      option("name", &H::name, text(100, true), "name in tables and figures"),
-  }};
-  return table;
-}
-
 /// A layer is a table with the one key `heads`.
 struct Layer {
   std::vector<HeadOptions> heads;
@@ -43,10 +29,11 @@ struct Layer {
 
 const OptionTable<Layer>& layer_table() {
   const std::string head = "a table such as {kind = \"same_token\", shift = -1, beta = 10.0}";
-  static const OptionTable<Layer> table = {{required(option(
-      "heads", &Layer::heads,
-      list(record(head_table(), head), "a list of 1 to 1000 heads, each " + head, 1, kMostHeads),
-      "the heads of this layer"))}};
+  static const OptionTable<Layer> table = {
+      {required(option("heads", &Layer::heads,
+                       list(record(HeadOptions::table(), head),
+                            "a list of 1 to 1000 heads, each " + head, 1, kMostHeads),
+                       "the heads of this layer"))}};
   return table;
 }
 
@@ -101,6 +88,20 @@ Words<HeadKind> words_of(HeadKind) {
                                               {"uniform", HeadKind::kUniform},
                                               {"random", HeadKind::kRandom}};
   return kWords;
+}
+
+const OptionTable<HeadOptions>& HeadOptions::table() {
+  using H = HeadOptions;
+  static const OptionTable<H> table = {{
+      required(option("kind", &H::kind, choice<HeadKind>(), "what the head attends to")),
+      option("shift", &H::shift, integer<int>(-kLargestSize, kLargestSize),
+             "key position minus query position that the positional part rewards"),
+      option("beta", &H::beta, real(0.0, kLargestStrength), "inverse temperature of the softmax"),
+      option("perturbation", &H::perturbation, real(0.0, kLargestStrength),
+             "strength of a random matrix added to the head"),
+      option("name", &H::name, text(100, true), "name in tables and figures"),
+  }};
+  return table;
 }
 
 const OptionTable<HiddenMarkovChainOptions>& HiddenMarkovChainOptions::table() {

@@ -81,11 +81,15 @@ bool RankPart::agree(const std::function<void()>& step) const {
 }
 
 MatrixXd RankPart::total(const MatrixXd& mine) const {
-  TreeSum sum;
-  sum.push(static_cast<std::size_t>(ranks_.rank()),
-           std::vector<double>(mine.data(), mine.data() + mine.size()));
-  const std::vector<double> all = total_over_ranks(ranks_, std::move(sum));
-  return Eigen::Map<const MatrixXd>(all.data(), mine.rows(), mine.cols());
+  MatrixXd total;
+  in_step(ranks_, [&] {
+    TreeSum sum;
+    sum.push(static_cast<std::size_t>(ranks_.rank()),
+             std::vector<double>(mine.data(), mine.data() + mine.size()));
+    const std::vector<double> all = total_over_ranks(ranks_, std::move(sum));
+    total = Eigen::Map<const MatrixXd>(all.data(), mine.rows(), mine.cols());
+  });
+  return total;
 }
 
 RankPart::Rows RankPart::share_of(const SharedSquare::Strip& strip, int sharer) const {
@@ -93,11 +97,21 @@ RankPart::Rows RankPart::share_of(const SharedSquare::Strip& strip, int sharer) 
   return {strip.row + first, strip.rows * (sharer + 1) / sharers_ - first};
 }
 
-void RankPart::for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f) {
+void RankPart::for_each_partner(
+    const std::function<void(int sharer, int rank, bool first)>& f) const {
   // All ranks of a row take the pairs in one order, so no two ranks wait for each other.
   for (int other = 0; other < sharers_; ++other) {
     if (other != sharer_) f(other, place_.grid.row * place_.grid.columns + other, sharer_ < other);
   }
+}
+
+void RankPart::exchange_with_partners(std::vector<MatrixXd>& of_sharers) const {
+  const std::span<double> own = numbers_of(of_sharers[static_cast<std::size_t>(sharer_)]);
+  for_each_partner([&](int sharer, int rank, bool first) {
+    if (first) ranks_.send_numbers(rank, own);
+    ranks_.receive_numbers(rank, numbers_of(of_sharers[static_cast<std::size_t>(sharer)]));
+    if (!first) ranks_.send_numbers(rank, own);
+  });
 }
 
 std::optional<MatrixXd> RankPart::kernel(const MatrixXd& u) {
@@ -117,18 +131,16 @@ std::optional<MatrixXd> RankPart::kernel(const MatrixXd& u) {
     };
     if (!agree(mix)) return {};
     if (strip.rows == 0) continue;
-    for_each_partner([&](int sharer, int rank, bool first) {
-      if (first) ranks_.send_numbers(rank, numbers_of(mixed[static_cast<std::size_t>(sharer_)]));
-      ranks_.receive_numbers(rank, numbers_of(mixed[static_cast<std::size_t>(sharer)]));
-      if (!first) ranks_.send_numbers(rank, numbers_of(mixed[static_cast<std::size_t>(sharer_)]));
+    in_step(ranks_, [&] {
+      exchange_with_partners(mixed);
+      for (int sharer = 0; sharer < sharers_; ++sharer) {
+        const Rows rows = share_of(strip, sharer);
+        if (rows.count == 0 || strip.columns == 0) continue;
+        multiply_tiled(mixed[static_cast<std::size_t>(sharer)], Transpose::kNo,
+                       features_.columns.topRows(strip.columns), Transpose::kYes,
+                       k.block(rows.first, 0, rows.count, strip.columns), threads_);
+      }
     });
-    for (int sharer = 0; sharer < sharers_; ++sharer) {
-      const Rows rows = share_of(strip, sharer);
-      if (rows.count == 0 || strip.columns == 0) continue;
-      multiply_tiled(mixed[static_cast<std::size_t>(sharer)], Transpose::kNo,
-                     features_.columns.topRows(strip.columns), Transpose::kYes,
-                     k.block(rows.first, 0, rows.count, strip.columns), threads_);
-    }
   }
   return k;
 }
@@ -175,15 +187,17 @@ std::optional<MatrixXd> RankPart::contract(const MatrixXd& b, const SharedRows& 
     if (!agree(multiply_rows)) return {};
     if (strip.rows == 0) continue;
     MatrixXd& mine = right[static_cast<std::size_t>(sharer_)];
-    for_each_partner([&](int sharer, int rank, bool first) {
-      if (first) ranks_.send_numbers(rank, numbers_of(right[static_cast<std::size_t>(sharer)]));
-      ranks_.receive_numbers(rank, numbers_of(other));
-      if (!first) ranks_.send_numbers(rank, numbers_of(right[static_cast<std::size_t>(sharer)]));
-      mine += other;
+    in_step(ranks_, [&] {
+      for_each_partner([&](int sharer, int rank, bool first) {
+        if (first) ranks_.send_numbers(rank, numbers_of(right[static_cast<std::size_t>(sharer)]));
+        ranks_.receive_numbers(rank, numbers_of(other));
+        if (!first) ranks_.send_numbers(rank, numbers_of(right[static_cast<std::size_t>(sharer)]));
+        mine += other;
+      });
+      const Eigen::Map<const MatrixXd> by_path(left.data(), own.count * n0, paths_);
+      const Eigen::Map<const MatrixXd> image(mine.data(), own.count * n0, paths_);
+      sum += product_of(by_path, Transpose::kYes, image, Transpose::kNo, threads_);
     });
-    const Eigen::Map<const MatrixXd> by_path(left.data(), own.count * n0, paths_);
-    const Eigen::Map<const MatrixXd> image(mine.data(), own.count * n0, paths_);
-    sum += product_of(by_path, Transpose::kYes, image, Transpose::kNo, threads_);
   }
   return sum;
 }
@@ -223,17 +237,13 @@ std::optional<SharedRows> RankPart::multiply(const MatrixXd& b, const SharedRows
   return result;
 }
 
-RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temperature) {
-  Evaluation result;
-  std::optional<MatrixXd> k = kernel(u);
-  if (!k) return result;
-  MatrixXd a = *std::move(k);
+void RankPart::solve_labels(MatrixXd& a, double temperature, Evaluation& result) const {
   for_diagonal([&](Index, Index row, Index j) { a(row, j) += temperature; });
   // Ranks without a place in the grid are told the outcome.
   std::array<double, 1> positive{cholesky_->factor(a) ? 1.0 : 0.0};
   broadcast(ranks_, positive);
   result.positive = positive[0] != 0.0;
-  if (!result.positive) return result;
+  if (!result.positive) return;
   VectorXd b = own_rows(labels_, place_.rows);
   cholesky_->solve(a, b);
   MatrixXd mine = MatrixXd::Zero(place_.rows.size, 2);
@@ -248,6 +258,15 @@ RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temper
   result.alpha = vectors.col(1);
   cholesky_->invert(a);
   halve(a);
+}
+
+RankPart::Evaluation RankPart::evaluate(int id, const MatrixXd& u, double temperature) {
+  Evaluation result;
+  std::optional<MatrixXd> k = kernel(u);
+  if (!k) return result;
+  MatrixXd a = *std::move(k);
+  in_step(ranks_, [&] { solve_labels(a, temperature, result); });
+  if (!result.positive) return result;
   const std::optional<MatrixXd> traces_here = contract(a, features_);
   MatrixXd projected;
   if (!traces_here || !agree([&] {

@@ -20,6 +20,7 @@ struct SharedRows {
 /// together with the same arguments, and all get the same result, summed over them. A symmetric
 /// matrix is held as B, where B + B^T is the whole: its lower triangle, with half of the diagonal.
 /// An error on any rank is thrown on the first; on the others the functions then return nothing.
+/// One that comes while ranks exchange numbers ends all of them (in_step()).
 class RankPart {
  public:
   /// The ranks must have a SharedCholesky.
@@ -44,7 +45,6 @@ class RankPart {
   MatrixXd second_order(int id, const MatrixXd& d);
 
   [[nodiscard]] const MatrixXd& labels() const { return labels_; }
-  [[nodiscard]] Index feature_count() const { return features_.rows.cols() / paths_; }
 
  private:
   struct State {
@@ -87,7 +87,12 @@ class RankPart {
   /// features. With many paths they share the work on these.
   [[nodiscard]] Rows share_of(const SharedSquare::Strip& strip, int sharer) const;
   /// Calls f(sharer, its rank, whether this rank sends first) for each of the other sharers.
-  void for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f);
+  void for_each_partner(const std::function<void(int sharer, int rank, bool first)>& f) const;
+  /// `of_sharers` has this rank's own matrix, and gets those of the other sharers.
+  void exchange_with_partners(std::vector<MatrixXd>& of_sharers) const;
+  /// From K to B of its inverse with T, and what `evaluate` tells of the labels on the way. Leaves
+  /// `result.positive` false, and `a` as it may be, where K + T is not positive definite.
+  void solve_labels(MatrixXd& a, double temperature, Evaluation& result) const;
 
   Ranks& ranks_;
   SharedSquare place_;

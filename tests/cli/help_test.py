@@ -56,6 +56,23 @@ class Help(ProgramTest):
         self.assertEqual(run("help", "prune").stdout, run("prune", "--help").stdout)
         self.check(run("help", "pruen"), 64, "pruen", "did you mean prune?")
 
+    def test_it_explains_keys_and_tables_of_study_files(self):
+        text = run("help", "model.temperature").stdout
+        self.assertTrue(text.startswith("[model]:\n"), text)
+        self.assertIn("default 0.01", text)
+        self.assertNotIn("widths", text.partition("\n")[2].partition("temperature  ")[2])
+        both = run("help", "heads").stdout
+        for table in ("[model]:", "[model.attention_prior]:", "[train]:"):
+            self.assertIn(table, both)
+        self.assertIn(run("help", "model").stdout, run("help", "solve").stdout)
+        head = run("help", "task.layers.heads").stdout
+        for word in ("same_token", "perturbation", "required"):
+            self.assertIn(word, head)
+        self.assertEqual(run("help", "task.layers.heads.beta").stdout.count("default"), 1)
+        self.assertIn("train.attention", run("help", "sweep").stdout)
+        self.check(run("help", "model.temprature"), 64, "did you mean model.temperature?")
+        self.check(run("help", "model.widths", "--man"), 64, "--man", "a verb")
+
     def test_columns_of_printed_tables_are_explained(self):
         solved, trained = self.path("solved.h5"), self.path("sampled.h5")
         quick = ("--set", "sample.draws=50", "--set", "sample.warmup=50", "--set", "model.temperature=[0.1,1]")

@@ -91,6 +91,30 @@ class AtWork(unittest.TestCase):
                                timeout=120)
         self.assertEqual((ended.stdout.strip(), ended.returncode), ("stopped", 0), ended.stderr)
 
+    def test_an_interrupt_is_for_the_computations_inside_of_each_other(self):
+        code = """if True:
+            import os, signal, threading, warnings, headway, bindings as t
+            warnings.simplefilter("ignore")
+            seen = threading.Event()
+            def press(*now):
+                if now[0].startswith("sampling") and now[1] > 0 and not seen.is_set():
+                    seen.set()
+                    os.kill(os.getpid(), signal.SIGINT)
+                    try:
+                        headway.solve(**t.small())
+                    except KeyboardInterrupt:
+                        print("inner")
+            try:
+                headway.sample(**t.small(), draws=1000000, warmup=100, chains=1, progress=press)
+            except KeyboardInterrupt:
+                print("outer")
+            headway.solve(**t.small())
+            print("done")
+            """
+        ended = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True,
+                               timeout=120)
+        self.assertEqual((ended.stdout.split(), ended.returncode), (["inner", "outer", "done"], 0), ended.stderr)
+
     def test_what_did_not_converge_is_a_value_with_a_warning(self):
         with self.assertWarnsRegex(headway.NotUsableWarning, "not converged"):
             result = headway.solve(**small(), max_iterations=1)

@@ -10,6 +10,10 @@ namespace {
 std::atomic<bool> stop_flag{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
 
+/// Of the main thread: a function that is told of progress may begin another computation. A request
+/// to stop is for all of them, and the outermost forgets it.
+int active_watchers = 0;
+
 extern "C" void handle_interrupt(int /*signal*/) { stop_flag.store(true); }
 
 /// A stack for signals where the thread has none: matrix products of oneDNN keep numbers below the
@@ -35,12 +39,13 @@ StopOnInterrupt::StopOnInterrupt(bool main_thread, bool several_ranks)
   sigaction(SIGINT, nullptr, &before_);
   if ((before_.sa_flags & SA_SIGINFO) == 0 && before_.sa_handler == SIG_IGN) return;
   ensure_signal_stack();
-  stop_flag.store(false);
+  if (active_watchers == 0) stop_flag.store(false);
   struct sigaction action = {};
   action.sa_handler = &handle_interrupt;
   action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   active_ = sigaction(SIGINT, &action, nullptr) == 0;
+  if (active_) ++active_watchers;
   if (several_ranks_) sigaction(SIGTERM, &action, &before_term_);
 }
 
@@ -48,7 +53,7 @@ StopOnInterrupt::~StopOnInterrupt() {
   if (!active_) return;
   sigaction(SIGINT, &before_, nullptr);
   if (several_ranks_) sigaction(SIGTERM, &before_term_, nullptr);
-  stop_flag.store(false);
+  if (--active_watchers == 0) stop_flag.store(false);
 }
 
 bool StopOnInterrupt::requested() { return stop_flag.load(); }

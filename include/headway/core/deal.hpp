@@ -22,8 +22,8 @@ struct DealtWork {
   /// On every rank: computes a unit, in a thread that takes no signals; one at a time. When `stop`
   /// becomes true it returns what it has, incomplete. An Error ends the work of all.
   std::function<UnitOutcome(std::size_t unit, const std::function<bool()>& stop)> compute;
-  /// On the first rank, in the calling thread. `done`: the unit need not be computed. `take`:
-  /// receives a complete unit.
+  /// On the first rank, in the calling thread. `done`: the unit need not be computed; does not
+  /// throw. `take`: receives a complete unit.
   std::function<bool(std::size_t unit)> done;
   std::function<void(std::size_t unit, const UnitOutcome&)> take;
   /// On every rank: the user asked to stop.
@@ -31,7 +31,8 @@ struct DealtWork {
   /// On the first rank, as soon as an interruption is known and before it waits for the others.
   /// Whoever started the ranks may give them only a second.
   std::function<void()> stopping;
-  /// On the first rank: whether the units that this one builds on were taken. Empty: always.
+  /// On the first rank: whether the units that this one builds on were taken; does not throw.
+  /// Empty: always.
   std::function<bool(std::size_t unit)> ready = {};
 };
 
@@ -39,8 +40,8 @@ struct DealtWork {
 /// to the first. It gets the unit with the lowest number that is left and ready. Returns on the
 /// first rank when no rank computes any more; `take` has then received all units, or after an
 /// interruption those that were finished. Returns on the others when the first has no more for
-/// them. An Error of any rank is thrown on the first, with the rank in its message, after the
-/// others have ended.
+/// them. What any rank throws is thrown on the first after the others have ended, as an Error with
+/// the rank in its message.
 void deal_units(Ranks& ranks, const DealtWork& work);
 
 /// A step that every rank takes by itself before they share work. Waits for all. If it failed on

@@ -56,6 +56,10 @@ class ExampleSource {
   virtual void read_mask(Index begin, Index count, std::uint8_t* out) const;
   /// Supplied attention of layer l = 1..L, out: [count, H_l, S, S] as [head, query, key].
   virtual void read_attention(int layer, Index begin, Index count, double* out) const;
+
+ protected:
+  /// Error{kInternal} unless [begin, begin + count) are examples.
+  void check_range(Index begin, Index count) const;
 };
 
 }  // namespace headway

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "headway/error.hpp"
+
 namespace headway {
 
 class SharedCholesky;
@@ -50,6 +52,21 @@ class Ranks {
 
 /// The next message; sleeps while there is none, as another process may need this core.
 RankMessage wait_for_message(Ranks& ranks);
+
+/// A step in which ranks wait for each other's numbers. If it throws on one of them, all end at
+/// once (Ranks::abort): the others would wait for ever.
+template <class Step>
+void in_step(Ranks& ranks, const Step& step) {
+  try {
+    step();
+  } catch (const Error& error) {
+    ranks.abort(error.exit_code());
+    throw;
+  } catch (...) {
+    ranks.abort(static_cast<int>(ErrorKind::kUnavailable));
+    throw;
+  }
+}
 
 /// Joins the others if this process is one of several that mpirun or srun started, as the
 /// environment tells; null if it is alone. Only in the first case the plugin that is linked with

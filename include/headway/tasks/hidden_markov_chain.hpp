@@ -35,6 +35,9 @@ struct HeadOptions {
   /// for 1.
   double perturbation = 0.0;
   std::string name;  ///< empty: made from the kind, as "same token"
+
+  /// The keys of a head in [[task.layers]].
+  static const OptionTable<HeadOptions>& table();
 };
 
 /// The hidden-Markov classification task of [T24] (src/tasks/README.md, eq. 1). Defaults are the

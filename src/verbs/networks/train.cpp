@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -135,16 +136,17 @@ class Grid {
 
   using Lock = std::lock_guard<std::recursive_mutex>;
 
-  template <class... Arguments>
-  std::function<void(Arguments...)> one_at_a_time(const std::function<void(Arguments...)>& hook) {
+  template <class Answer, class... Arguments>
+  std::function<Answer(Arguments...)> one_at_a_time(
+      const std::function<Answer(Arguments...)>& hook) {
     if (!hook) return {};
     return [this, hook](Arguments... arguments) {
       const Lock lock(telling_);
-      hook(arguments...);
+      return hook(arguments...);
     };
   }
   TrainHooks one_at_a_time(const TrainHooks& hooks) {
-    return {hooks.load,
+    return {one_at_a_time(hooks.load),
             one_at_a_time(hooks.save),
             one_at_a_time(hooks.begin),
             one_at_a_time(hooks.record),
@@ -152,10 +154,7 @@ class Grid {
             one_at_a_time(hooks.end),
             hooks.ranks};
   }
-  [[nodiscard]] bool interrupted() const {
-    const Lock lock(telling_);
-    return failed_ || observer_.interrupted();
-  }
+  [[nodiscard]] bool interrupted() const { return failed_ || observer_.interrupted(); }
   [[nodiscard]] bool is_first() const {
     return hooks_.ranks == nullptr || hooks_.ranks->is_first();
   }
@@ -172,12 +171,12 @@ class Grid {
   std::span<const TrainRun> runs_;
   const TaskMaker& make_task_;
   Observer& observer_;
-  mutable std::recursive_mutex
-      telling_;  // held while hooks or observer are called, and while a task is made
+  std::recursive_mutex telling_;  // held while hooks or observer are called
+  std::mutex making_;             // held while a task is made: other runs go on meanwhile
   TrainHooks hooks_;
   int threads_;
-  bool failed_ = false;  // an error in one run stops the others
-  bool interrupted_ = false;
+  std::atomic<bool> failed_{false};  // an error in one run stops the others
+  std::atomic<bool> interrupted_{false};
   std::map<std::string, std::vector<SplitCeiling>> ceilings_;  // runs mostly share one task
   std::vector<std::optional<TrainedRun>> trained_;
 };
@@ -191,7 +190,7 @@ bool Grid::begin_together(TrainedRun& run) {
 }
 
 std::optional<std::pair<TrainTask, TrainedRun>> Grid::begin(std::size_t index) {
-  const Lock lock(telling_);
+  const std::lock_guard<std::mutex> lock(making_);
   const TrainRun& plan = runs_[index];
   std::optional<TrainedRun> earlier = hooks_.load ? hooks_.load(index) : std::nullopt;
   // After Ctrl-C the runs that are done already still belong to the result. Ranks agree on it when
@@ -295,11 +294,9 @@ void Grid::train(std::size_t index, training::TrainingStack* stack, Index place)
       train(index, task, run, trainer);
     }
     if (hooks_.end) hooks_.end(index, run);
-    const Lock lock(telling_);
-    interrupted_ = interrupted_ || !run.done();
+    if (!run.done()) interrupted_ = true;
     trained_[index] = std::move(run);
   } catch (...) {
-    const Lock lock(telling_);
     failed_ = true;
     if (hooks_.ranks != nullptr) hooks_.ranks->go_on(true);  // the others wait for an answer
     throw;

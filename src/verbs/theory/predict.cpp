@@ -181,7 +181,8 @@ class NewInputs {
   theory::RepeatedPredictor predictor_;
 };
 
-/// Predicts at `count` points, one after another: point(i) gives all of a point but its time.
+/// Predicts at `count` points, one after another: point(i) gives all of a point but its time, or
+/// nothing if it was interrupted.
 template <class Point>
 PredictResult predict_points(const Study& study, Index outputs, std::size_t count,
                              Observer& observer, const Point& point) {
@@ -195,8 +196,13 @@ PredictResult predict_points(const Study& study, Index outputs, std::size_t coun
       break;
     }
     const Clock::time_point start = Clock::now();
-    result.points.push_back(point(i));
-    result.points.back().seconds = seconds_since(start);
+    std::optional<PredictedPoint> predicted = point(i);
+    if (!predicted) {
+      result.interrupted = true;
+      break;
+    }
+    predicted->seconds = seconds_since(start);
+    result.points.push_back(*std::move(predicted));
     observer.progress("predict", static_cast<double>(i + 1), static_cast<double>(count));
   }
   result.seconds = seconds_since(began);
@@ -238,12 +244,13 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
                       Observer& observer) {
   const auto count = solved.points.size();
   const NewInputs inputs(study, dataset, names, static_cast<double>(count), observer);
-  return predict_points(study, dataset.outputs(), count, observer, [&](std::size_t i) {
+  const auto predicted_at = [&](std::size_t i) -> std::optional<PredictedPoint> {
     const SolvePoint& point = solved.points[i];
     PredictionSums sums;
     sums.add(inputs.at(point.order_parameters.layers.front(), point.temperature));
     return PredictedPoint{point.widths, point.temperature, point.method, 0, inputs.sets_of(sums)};
-  });
+  };
+  return predict_points(study, dataset.outputs(), count, observer, predicted_at);
 }
 
 PredictResult predict(const Study& study, const tasks::Dataset& dataset,
@@ -256,30 +263,29 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
     predictions += static_cast<double>(wanted) * point.chains;
   }
   const NewInputs inputs(study, dataset, names, predictions, observer);
-  return predict_points(
-      study, dataset.outputs(), sampled.points.size(), observer, [&](std::size_t i) {
-        const SamplePoint& point = sampled.points[i];
-        const Tensor& draws = point.order_parameters.front().draws;
-        const Index chains = draws.shape.at(0), kept = draws.shape.at(1), n = draws.shape.at(2);
-        std::vector<PredictionSums> of_chain(static_cast<std::size_t>(chains));
-        parallel_for(chains, resolve_threads(study.threads), [&](Index c) {
-          for (Index d = 0; d < kept && !observer.interrupted(); ++d) {
-            if (!PosteriorRecorder::predicts(d, wanted, all)) continue;
-            const MatrixXd u =
-                Eigen::Map<const RowMatrixXd>(draws.values.data() + (c * kept + d) * n * n, n, n);
-            of_chain[static_cast<std::size_t>(c)].add(inputs.at(u, point.temperature));
-          }
-        });
-        if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
-        PredictionSums sums;
-        for (const PredictionSums& one : of_chain) sums.add(one);
-        if (sums.draws == 0) {
-          throw Error(ErrorKind::kBadData,
-                      fmt::format("points/{}: has no draws to predict from", i));
-        }
-        return PredictedPoint{point.widths, point.temperature, point.sampler, sums.draws,
-                              inputs.sets_of(sums)};
-      });
+  const auto predicted_at = [&](std::size_t i) -> std::optional<PredictedPoint> {
+    const SamplePoint& point = sampled.points[i];
+    const Tensor& draws = point.order_parameters.front().draws;
+    const Index chains = draws.shape.at(0), kept = draws.shape.at(1), n = draws.shape.at(2);
+    std::vector<PredictionSums> of_chain(static_cast<std::size_t>(chains));
+    parallel_for(chains, resolve_threads(study.threads), [&](Index c) {
+      for (Index d = 0; d < kept && !observer.interrupted(); ++d) {
+        if (!PosteriorRecorder::predicts(d, wanted, all)) continue;
+        const MatrixXd u =
+            Eigen::Map<const RowMatrixXd>(draws.values.data() + (c * kept + d) * n * n, n, n);
+        of_chain[static_cast<std::size_t>(c)].add(inputs.at(u, point.temperature));
+      }
+    });
+    if (observer.interrupted()) return std::nullopt;
+    PredictionSums sums;
+    for (const PredictionSums& one : of_chain) sums.add(one);
+    if (sums.draws == 0) {
+      throw Error(ErrorKind::kBadData, fmt::format("points/{}: has no draws to predict from", i));
+    }
+    return PredictedPoint{point.widths, point.temperature, point.sampler, sums.draws,
+                          inputs.sets_of(sums)};
+  };
+  return predict_points(study, dataset.outputs(), sampled.points.size(), observer, predicted_at);
 }
 
 }  // namespace headway

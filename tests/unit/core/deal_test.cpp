@@ -119,6 +119,27 @@ TEST_CASE("A result that cannot be kept ends the work of all") {
                     "no space left");
 }
 
+TEST_CASE("An exception of the standard library on the first rank ends the work of all, too") {
+  Office office;
+  SECTION("while it takes a result") {
+    office.on_taking = [](std::size_t unit) {
+      if (unit == 3) throw std::bad_alloc();
+    };
+    CHECK_THROWS_WITH(on_ranks(3, [&](Ranks& ranks) { deal_units(ranks, office.work()); }),
+                      "not enough memory");
+  }
+  SECTION("while it puts away what there is") {
+    office.on_taking = [&](std::size_t) { office.interrupted = true; };
+    CHECK_THROWS_WITH(on_ranks(3,
+                               [&](Ranks& ranks) {
+                                 DealtWork work = office.work();
+                                 work.stopping = [] { throw std::runtime_error("no room"); };
+                                 deal_units(ranks, work);
+                               }),
+                      "no room");
+  }
+}
+
 TEST_CASE("After an interruption what was finished is there, and nothing begins any more") {
   for (const int count : {1, 3}) {
     Office office;

@@ -130,6 +130,7 @@ TEST_CASE("chains run apart, one call after another, have the bits of one run") 
     const int last = setup.options.chains - 1;
     const SamplingResult end = sample(*setup.target, setup.options, {.chains = {last, last + 1}});
     CHECK_FALSE(end.summary.complete);
+    CHECK_FALSE(end.summary.interrupted);  // nobody stopped it
     CHECK(end.state.chains.front().iteration == 0);
     const SamplingResult rest =
         sample(*setup.target, setup.options, {.resume = &end.state, .chains = {0, last}});

@@ -49,7 +49,7 @@ struct Run {
     return q;
   }
   [[nodiscard]] SamplingSummary summary(bool complete = true) const {
-    return summarize(result, options, complete);
+    return summarize(result, options, complete ? RunEnd::kComplete : RunEnd::kInterrupted);
   }
   [[nodiscard]] Texts warnings(bool complete = true) const { return summary(complete).warnings; }
   TransitionStatistics& at(std::size_t chain, std::size_t draw) {

@@ -139,6 +139,8 @@ TEST_CASE("a missing part is named with the command and the file that it would h
         begin + "headway solve s --shard 2/3 -o parts/hmm-2.h5 -q");
   CHECK(missing("headway solve s --shard 1/3 --output=11-1.h5") ==
         begin + "headway solve s --shard 2/3 -o 11-2.h5");
+  CHECK(missing("headway solve s --shard 1/3 -o 'my parts/it'\\''s-1.h5'") ==
+        begin + "headway solve s --shard 2/3 -o 'my parts/it'\\''s-2.h5'");
   CHECK(missing("headway solve s --shard 1/3 -o hmm.h5") ==
         begin + "headway solve s --shard 2/3 -o hmm-2.h5");
   CHECK(missing("'headway.solve(study, shard=(1, 3))'") ==

@@ -2,6 +2,7 @@
 // set.
 #include "headway/predict.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -223,6 +224,31 @@ TEST_CASE("predict tells its points") {
                        headway::input_names(inputs), solved, share);
   CHECK(share.told == std::vector<std::pair<double, double>>{{1.0, 2.0}, {2.0, 2.0}});
   CHECK(result.threads == 1);
+}
+
+TEST_CASE("what was predicted before an interruption is kept") {
+  class StopAfterPoint final : public Observer {
+   public:
+    void progress(std::string_view stage, double /*done*/, double /*total*/) override {
+      if (stage == "predict") begun = true;
+    }
+    /// Not between two points, but while the second is predicted.
+    [[nodiscard]] bool interrupted() const override { return begun && ++asked > 1; }
+    bool begun = false;
+    mutable std::atomic<int> asked{0};
+  };
+  Observer observer;
+  const Dataset data = random_dataset(1);
+  const Dataset inputs = inputs_of(data);
+  const headway::SampleResult sampled = headway::sample(small_study(), data, observer);
+  StopAfterPoint stop;
+  const PredictResult result =
+      headway::predict(small_study(), headway::with_inputs(small_study(), data, inputs),
+                       headway::input_names(inputs), sampled, stop);
+  CHECK(result.interrupted);
+  REQUIRE(result.points.size() == 1);
+  CHECK(close(result.points[0].sets[0].mean,
+              predicted(data, inputs, sampled).points[0].sets[0].mean));
 }
 
 TEST_CASE("inputs of another kind are refused with what is allowed") {
