@@ -40,6 +40,8 @@ void host_update(const EngineSetup& setup, const std::vector<Index>& offsets,
     const Index offset = offsets[at];
     AdamWRates rates{static_cast<float>(step.beta_1),
                      static_cast<float>(step.beta_2),
+                     static_cast<float>(1.0 - step.beta_1),
+                     static_cast<float>(1.0 - step.beta_2),
                      static_cast<float>(first * shape.rate),
                      static_cast<float>(second),
                      static_cast<float>(step.epsilon),

@@ -41,12 +41,8 @@ EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskC
     const std::size_t i = result.runs.size();
     result.threads = resolve_threads(studies[i].threads);
     EvaluatedRun run = evaluate_one(network, studies[i], make_task);
-    if (run.held_out_seen > 0.0) {
-      observer.warning(
-          fmt::format("{}, seed {}: the network was trained on {:.0f} % of these held-out tasks, "
-                      "because another seed or share splits them differently",
-                      run.label, run.seed, 100.0 * run.held_out_seen));
-    }
+    warn_of_seen_tasks(fmt::format("{}, seed {}", run.label, run.seed), run.held_out_seen,
+                       studies[i], observer);
     observer.whole("evaluate", static_cast<double>(i + 1), static_cast<double>(networks.size()));
     return run;
   });

@@ -88,13 +88,15 @@ std::string name_of(const TrainedNetwork& network) {
   return fmt::format("run {} ({}, seed {})", network.run, network.label, network.study.seed);
 }
 
-void warn_of_split(const TrainedNetwork& network, const Study& study, Observer& observer) {
-  const double seen = held_out_seen_in_training(network, study);
-  if (seen == 0.0) return;
-  observer.warning(
-      fmt::format("{}: the network was trained on {:.0f} % of these held-out tasks, because "
-                  "another seed or share splits them differently",
-                  name_of(network), 100.0 * seen));
+/// With an encoder the context enters by cross-attention. The self-attention whose codes are read
+/// sees the query alone, so its codes say nothing of the task.
+void refuse_encoder(const TrainedNetwork& network) {
+  const Index layers = network.study.train.model.encoder_layers;
+  if (layers == 0) return;
+  throw OptionError(fmt::format("{}: train.encoder_layers = {}: must be 0: codes are read from "
+                                "self-attention over the whole sequence",
+                                name_of(network), layers),
+                    {"train.encoder_layers"});
 }
 
 std::vector<LayerWork> layer_works(const Study& study, ReadyNetwork& ready,
@@ -115,10 +117,11 @@ std::vector<LayerWork> layer_works(const Study& study, ReadyNetwork& ready,
 
 LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
                      Observer& observer) {
+  refuse_encoder(network);
   const Study study = latents_study(network.study);
   const LatentExamples examples = latent_examples(study);
   ReadyNetwork ready = ready_network(network, study, make_task);
-  warn_of_split(network, study, observer);
+  warn_of_seen_tasks(name_of(network), held_out_seen_in_training(network, study), study, observer);
   const Index heads = ready.trainer->model_options().widened().heads;
   std::vector<LayerWork> works = layer_works(study, ready, examples);
   std::vector<LatentLayer> layers(works.size());

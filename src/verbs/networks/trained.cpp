@@ -80,6 +80,39 @@ double share_in(const std::vector<Set>& wanted, const std::vector<Set>& known) {
   return static_cast<double>(seen) / static_cast<double>(wanted.size());
 }
 
+/// One-shot images: the seed draws the vectors of the labels, which are part of what the network
+/// reads. Characters that it was trained on must not get into its test set.
+void check_same_characters(const TrainedNetwork& network, const Study& study) {
+  if (study.task.seed != task_seed(network.study)) {
+    throw OptionError(fmt::format("task.seed = {}: must be {}, as in the training of {}: it draws "
+                                  "the vectors of the labels, which the network reads",
+                                  *study.task.seed, task_seed(network.study), network.study_name),
+                      {"task.seed"});
+  }
+  const OmniglotOptions& own = network.study.task.as<OmniglotOptions>();
+  const OmniglotOptions& other = study.task.as<OmniglotOptions>();
+  const auto known = std::ranges::find_if(other.files, [&](const std::string& file) {
+    return std::ranges::find(own.files, file) != own.files.end();
+  });
+  if (known == other.files.end()) return;
+  const auto refuse = [&](const std::string& key, const std::string& what) {
+    throw OptionError(fmt::format("{}: must be {} as in the training of {}, which read {}: else "
+                                  "the test set would have characters that it has seen",
+                                  key, what, network.study_name, *known),
+                      {key});
+  };
+  if (own.files != other.files) refuse("task.files", "the same files");
+  if (own.images.validation != other.images.validation) {
+    refuse("task.validation", fmt::format("{}", own.images.validation));
+  }
+  if (own.images.test != other.images.test) {
+    refuse("task.test", fmt::format("{}", own.images.test));
+  }
+  if (own.images.split_by_group != other.images.split_by_group) {
+    refuse("task.split_by_group", fmt::format("{}", own.images.split_by_group));
+  }
+}
+
 }  // namespace
 
 Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
@@ -99,6 +132,7 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
                       {"task.kind"});
   }
   check_study(study);
+  if (study.task.kind() == TaskKind::kOmniglot) check_same_characters(network, study);
   return study;
 }
 
@@ -209,7 +243,24 @@ double held_out_seen_in_training(const TrainedNetwork& network, const Study& stu
     return share_in(tasks::split_sraven_rule_sets(other).held_out,
                     tasks::split_sraven_rule_sets(own).train);
   }
+  if (network.study.task.kind() == TaskKind::kText) {
+    const TextTaskOptions& own = network.study.task.as<TextTaskOptions>();
+    const TextTaskOptions& other = study.task.as<TextTaskOptions>();
+    if (own.file != other.file) return 0.0;
+    const double both = other.text.held_out - (own.text.held_out + own.text.validation);
+    return std::max(0.0, both / other.text.held_out);
+  }
   return 0.0;
+}
+
+void warn_of_seen_tasks(const std::string& name, double seen, const Study& study,
+                        Observer& observer) {
+  if (seen == 0.0) return;
+  const bool text = study.task.kind() == TaskKind::kText;
+  observer.warning(
+      fmt::format("{}: the network was trained on {:.0f} % of {}, because another {} differently",
+                  name, 100.0 * seen, text ? "this held-out text" : "these held-out tasks",
+                  text ? "share splits it" : "seed or share splits them"));
 }
 
 }  // namespace headway

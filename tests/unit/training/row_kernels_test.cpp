@@ -236,6 +236,8 @@ TEST_CASE("An AdamW update is that of its formula") {
     const std::vector<float> p0 = p;
     const AdamWRates rates{0.9F,
                            0.999F,
+                           0.1F,
+                           0.001F,
                            static_cast<float>(rate / (1 - std::pow(0.9, t))),
                            static_cast<float>(1 / (1 - std::pow(0.999, t))),
                            1e-8F,

@@ -299,6 +299,18 @@ TEST_CASE("held-out tasks that a network was trained on are told, and the networ
             100.0 * seen)});
 }
 
+TEST_CASE("codes of a network with an encoder are refused: they see the query alone") {
+  Study study = fuzzy_study();
+  TrainedNetwork network;
+  network.study = study;
+  network.study.train.model.encoder_layers = 1;
+  network.label = "hyla";
+  network.run = 1;
+  Observer observer;
+  CHECK_THROWS_WITH(headway::latents({network}, &headway::make_generated_task, observer),
+                    ContainsSubstring("run 1 (hyla, seed 5): train.encoder_layers = 1: must be 0"));
+}
+
 TEST_CASE("too few tasks to decode are refused, with the run named", "[torch]") {
   Study study = fuzzy_study();
   study.latents.examples = 3;

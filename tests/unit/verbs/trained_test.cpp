@@ -120,6 +120,42 @@ TEST_CASE("of the held-out tasks of a study those count that the network's train
   network.study.task.set_kind(headway::TaskKind::kText);
   study.task.set_kind(headway::TaskKind::kText);
   CHECK(headway::held_out_seen_in_training(network, study) == 0.0);
+  auto& own_text = network.study.task.as<headway::TextTaskOptions>();
+  auto& other_text = study.task.as<headway::TextTaskOptions>();
+  own_text.file = other_text.file = "a.txt";
+  own_text.text.held_out = 0.1;
+  own_text.text.validation = 0.1;
+  other_text.text.held_out = 0.8;  // its first three quarters were trained on
+  CHECK_THAT(headway::held_out_seen_in_training(network, study),
+             Catch::Matchers::WithinAbs(0.75, 1e-12));
+  other_text.file = "b.txt";
+  CHECK(headway::held_out_seen_in_training(network, study) == 0.0);
+}
+
+TEST_CASE("one-shot images keep the seed of the labels, and the characters of the test set") {
+  TrainedNetwork network;
+  network.study = small_study();
+  network.study_name = "small";
+  network.study.task.set_kind(headway::TaskKind::kOmniglot);
+  auto& own = network.study.task.as<headway::OmniglotOptions>();
+  own.files = {"a.zip", "b.zip"};
+  using Catch::Matchers::ContainsSubstring;
+  const auto refused = [&](const TaskChange& change) {
+    return message_of([&] { headway::changed_study(network, change); }, ErrorKind::kBadStudy);
+  };
+  CHECK(headway::changed_study(network, {}).task.seed == 5);
+  CHECK_THAT(refused(keys({{"seed", {std::int64_t{7}, {}}}})),
+             ContainsSubstring("task.seed = 7: must be 5, as in the training of small"));
+  CHECK_THAT(refused(keys({{"test", {0.5, {}}}})),
+             ContainsSubstring("task.test: must be 0.25") && ContainsSubstring("a.zip"));
+  TaskChange other;
+  other.study = network.study;
+  other.study->task.as<headway::OmniglotOptions>().files = {"b.zip"};
+  CHECK_THAT(refused(other), ContainsSubstring("task.files: must be the same files"));
+  other.study->task.as<headway::OmniglotOptions>().files = {"c.zip"};
+  other.study->task.as<headway::OmniglotOptions>().images.test = 0.5;
+  CHECK(headway::changed_study(network, other).task.as<headway::OmniglotOptions>().files.front() ==
+        "c.zip");
 }
 
 TEST_CASE("tasks that are no task for the network are refused") {

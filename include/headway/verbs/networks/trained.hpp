@@ -89,9 +89,13 @@ ReadyNetwork ready_network(const TrainedNetwork& network, const Study& study,
 ReadyNetwork ready_for_gradients(const TrainedNetwork& network, int threads,
                                  const TaskMaker& make_task);
 
-/// The share of the tasks (fuzzy logic) or rule sets (SRAVEN) in the held-out split of `study` that
-/// the network was trained on: above 0 where the study splits otherwise, by another seed or another
-/// share. 0 for other kinds of task.
+/// The share of the held-out split of `study` that the network was trained on: of its tasks (fuzzy
+/// logic), rule sets (SRAVEN) or bytes (text, of the same file). It is above 0 where the study
+/// splits otherwise, by another seed or another share. 0 for other kinds of task.
 double held_out_seen_in_training(const TrainedNetwork& network, const Study& study);
+
+/// Warns where that share, `seen`, is above 0. `name`: of the network.
+void warn_of_seen_tasks(const std::string& name, double seen, const Study& study,
+                        Observer& observer);
 
 }  // namespace headway

@@ -208,8 +208,8 @@ inline void adamw(Index count, const detail::AdamWRates& r, const float* gradien
                   float* v, float* parameters) {
   for (Index i = 0; i < count; i += kLanes) {
     const Vec g = r.clip * load_at(gradient, i, count);
-    const Vec first = r.beta_1 * load_at(m, i, count) + (1.0F - r.beta_1) * g;
-    const Vec second = r.beta_2 * load_at(v, i, count) + (1.0F - r.beta_2) * g * g;
+    const Vec first = r.beta_1 * load_at(m, i, count) + r.rest_1 * g;
+    const Vec second = r.beta_2 * load_at(v, i, count) + r.rest_2 * g * g;
     store_at(m, i, count, first);
     store_at(v, i, count, second);
     const Vec step = r.first * first / (square_root(r.second * second) + r.epsilon);

@@ -19,8 +19,9 @@ struct NormRows {
 
 struct AdamWRates {
   float beta_1, beta_2;
-  float first;   ///< rate / (1 - beta_1^t)
-  float second;  ///< 1 / (1 - beta_2^t)
+  float rest_1, rest_2;  ///< 1 - beta, rounded from double: 1 - beta_2 in float would be off
+  float first;           ///< rate / (1 - beta_1^t)
+  float second;          ///< 1 / (1 - beta_2^t)
   float epsilon;
   float shrink;  ///< 1 - rate decay
   float clip;
