@@ -88,23 +88,27 @@ std::string whole_keys() {
 }
 
 constexpr const char* kBashFunctions = R"bash(
+# Adds the lines that a command prints. An array of "$(...)" would expand file names with brackets.
+_headway_add() {
+  mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <("$@")
+}
+
 # Takes those of the words $1 that begin with $cur.
 _headway_offer() {
   local IFS=$' \t\n'
-  COMPREPLY+=($(compgen -W "$1" -- "$cur"))
+  _headway_add compgen -W "$1" -- "$cur"
 }
 
 _headway_offer_files() {
-  local IFS=$'\n'
   compopt -o filenames 2>/dev/null
-  COMPREPLY+=($(compgen -f -- "$cur"))
+  _headway_add compgen -f -- "$cur"
 }
 
 # A key of a study file with "="; first the table that it is in, then the rest. After "=" its values.
 _headway_offer_keys() {
   if [[ $cur == *=* ]]; then
     local key=${cur%%=*} IFS=$' \t\n'
-    COMPREPLY+=($(compgen -P "$key=" -W "$(_headway_words_of_key "$key")" -- "${cur#*=}"))
+    _headway_add compgen -P "$key=" -W "$(_headway_words_of_key "$key")" -- "${cur#*=}"
     return
   fi
   compopt -o nospace 2>/dev/null

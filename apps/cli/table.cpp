@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headway/core/text.hpp"
+#include "headway/core/utf8.hpp"
 
 namespace headway::cli {
 namespace {
@@ -46,7 +47,9 @@ std::string Table::text(std::size_t most) const {
   std::vector<std::size_t> sizes;
   for (const std::vector<std::string>& row : rows_) {
     sizes.resize(std::max(sizes.size(), row.size()), 0);
-    for (std::size_t j = 0; j < row.size(); ++j) sizes[j] = std::max(sizes[j], row[j].size());
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      sizes[j] = std::max(sizes[j], characters_of(row[j]));
+    }
   }
   const std::size_t keys = std::min(keys_, sizes.size());
   std::string out;
@@ -76,7 +79,7 @@ std::string Table::block(const std::vector<std::size_t>& columns,
     std::string line;
     for (const std::size_t j : columns) {
       const std::string entry = j < row.size() ? row[j] : "";
-      const std::string padding(sizes[j] - entry.size(), ' ');
+      const std::string padding(sizes[j] - characters_of(entry), ' ');
       if (j != columns.front()) line += kGap;
       const bool left = std::find(left_.begin(), left_.end(), j) != left_.end();
       line += left ? entry + padding : padding + entry;

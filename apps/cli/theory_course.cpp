@@ -112,7 +112,8 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
 /// Error{kMissingFile} for the result of arrays that nobody has put into a file.
 void refuse_arrays_in_memory(const Options& options, const Study& study) {
   const std::filesystem::path file = study.task.file();
-  if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file)) return;
+  std::error_code ignored;
+  if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file, ignored)) return;
   throw Error(ErrorKind::kMissingFile,
               fmt::format("{}: was made from arrays in memory, which it does not hold; in Python, "
                           "give them again",

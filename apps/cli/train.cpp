@@ -29,7 +29,7 @@ std::string weights_path(const std::string& file_path, std::size_t run, std::siz
 void check_weights_paths(const Options& options, const TrainJob& job) {
   if (options.weights.empty()) return;
   io::check_weights_path(options.weights);
-  for (std::size_t i = 0; i < job.runs.size(); ++i) {
+  for (const std::size_t i : headway::dealt_units(job.runs.size(), job.shard)) {
     const std::string path = weights_path(options.weights, i, job.runs.size());
     if (!options.output.empty() && std::filesystem::weakly_canonical(path) ==
                                        std::filesystem::weakly_canonical(options.output)) {
@@ -77,11 +77,18 @@ std::optional<TrainResult> share_train(const Options& options, TrainJob& job, Ob
   return result;
 }
 
+/// The number from 0 of a run in the whole sweep. The result of a shard or of an interrupted call
+/// has only some of its runs.
+std::size_t number_in_sweep(const TrainJob& job, const TrainedRun& run) {
+  const auto found = std::ranges::find(job.runs, run.settings, &TrainRun::settings);
+  return static_cast<std::size_t>(found - job.runs.begin());
+}
+
 void export_weights(const Options& options, const TrainJob& job, const TrainResult& result) {
   if (options.weights.empty()) return;
-  for (std::size_t i = 0; i < result.runs.size(); ++i) {
-    const TrainedRun& run = result.runs[i];
+  for (const TrainedRun& run : result.runs) {
     if (!run.done() || run.state.parameters.empty()) continue;
+    const std::size_t i = number_in_sweep(job, run);
     const std::vector<std::pair<std::string, std::string>> notes = {
         {"study", job.study.name},
         {"label", run.label},

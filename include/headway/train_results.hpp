@@ -157,7 +157,7 @@ struct TrainGroup {
 template <class Visitor, RecordOf<TrainGroup> Record>
 void fields(Visitor& visit, Record& r) {
   visit("label", r.label, "the runs in short");
-  visit("runs", r.runs, "numbers of the runs",
+  visit("runs", r.runs, "positions of the runs in runs/, from 0",
         {.place = FieldPlace::kFile, .layout = FieldLayout::kAttribute});
   visit("seeds", r.seeds, "seeds of the runs", {.place = FieldPlace::kJson});
   visit("diverged", r.diverged, "number of runs that diverged; they count in no mean");

@@ -1,5 +1,6 @@
 #include "headway/core/utf8.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace headway {
@@ -29,6 +30,14 @@ bool is_utf8(std::string_view text) {
     at += count;
   }
   return true;
+}
+
+std::size_t characters_of(std::string_view text) {
+  std::size_t characters = 0;
+  for (std::size_t at = 0; at < text.size(); ++characters) {
+    at += std::max<std::size_t>(1, utf8_sequence(text, at));
+  }
+  return characters;
 }
 
 std::string with_replacements(std::string_view text) {

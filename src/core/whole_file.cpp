@@ -98,6 +98,9 @@ class TemporaryFile {
       if (::link(name_.c_str(), file_path.c_str()) == 0) return true;
       if (errno == EEXIST) return false;  // else a file system without links
     }
+    // Who may read a file stays as it was.
+    struct stat before {};
+    if (::stat(file_path.c_str(), &before) == 0) ::chmod(name_.c_str(), before.st_mode & 0777U);
     if (::rename(name_.c_str(), file_path.c_str()) != 0) return false;
     name_.clear();
     return true;

@@ -180,6 +180,9 @@ class TrainedHeads(ProgramTest):
             os.makedirs(self.path(folder))
             files.append(self.path(f"{folder}/theory.h5"))
             self.check(run("prune", data, "-q", "-o", files[-1], *settings(*THEORY)), 0)
+        twice = self.path("one/theory.h5")  # a sweep may name a point twice
+        self.check(run("prune", self.path("one.h5"), "-q", "--force", "-o", twice, *settings(*THEORY),
+                       "--set", "model.widths=[20,20]"), 0)
         output = self.path("removed.h5")
         found = self.object_of("prune", self.trained, "--theory", ",".join(files), "-o", output,
                                *settings(*SMALL_PRUNE))

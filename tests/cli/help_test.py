@@ -246,6 +246,11 @@ printf '%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(self.offered("headway", "solve", "x", "-o", "sma"), ["small.toml"])
         self.assertEqual(self.offered("headway", "solve", "x", "--output", "=", "sma"), ["small.toml"])
 
+    def test_names_with_brackets_are_offered_as_they_are(self):
+        self.write("q[1].h5", "")
+        self.write("q1.h5", "")
+        self.assertEqual(self.offered("headway", "solve", "x", "-o", "q"), ["q1.h5", "q[1].h5"])
+
     def typed(self, command, ready):
         shell = Shell(command, self.directory, ready)
         self.addCleanup(shell.close)

@@ -371,6 +371,16 @@ class Output(TrainTest):
             self.assertNotIn("splits", file["groups/0"])  # scores from before it diverged count nowhere
             self.assertTrue(np.isfinite(file["runs/0/weights/logits.weight"][()]).all())
 
+    def test_exported_weights_are_numbered_as_runs_of_the_whole_sweep(self):
+        for part in ("0/2", "1/2"):
+            self.check(run("train", self.tiny, "--set", "sweep.seed=[1,2,3]", "--shard", part,
+                           "-o", self.path(f"part-{part[0]}.h5"), "--export", self.path("w.npz")), 0)
+        weights = [np.load(self.path(f"w-{number}.npz"))["logits.bias"] for number in (1, 2, 3)]
+        for part, numbers in (("0", (1, 3)), ("1", (2,))):
+            with h5py.File(self.path(f"part-{part}.h5")) as file:
+                for run_, number in enumerate(numbers):
+                    np.testing.assert_array_equal(file[f"runs/{run_}/weights/logits.bias"][()], weights[number - 1])
+
     def test_weights_are_exported_for_other_programs(self):
         output = self.path("out.h5")
         npz, tensors = self.path("w.npz"), self.path("w.safetensors")

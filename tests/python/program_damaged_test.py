@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 class DamagedFiles(unittest.TestCase):
     def test_crashes_and_hangs_of_hdf5_stay_in_a_copy(self):
         """Each of these ended or hung the interpreter."""
-        for name, words in (("heap_crash", "the HDF5 library crashed on it"), ("heap_loop", "took too long")):
+        for name, words in (("heap_crash", "reading it crashed"), ("heap_loop", "took too long")):
             for read in (headway.read_result, headway.check_dataset):
                 path = HERE.parent / "data" / "damaged" / f"{name}.h5"
                 with self.subTest(name=name, read=read), self.assertRaisesRegex(

@@ -191,7 +191,10 @@ std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes,
         info.unavailable_filter);
   }
   const std::optional<std::uint64_t> n = info.elements();
-  if (!n || *n > kMaxElements) {
+  // Of an empty array the other dimensions are multiplied, too: they are the size of a row.
+  double others = 1.0;
+  for (const Index d : info.shape) others *= static_cast<double>(std::max<Index>(d, 1));
+  if (!n || *n > kMaxElements || others > static_cast<double>(kMaxElements)) {
     return fmt::format("has shape {}: more than 2^46 numbers", shape_text(info.shape));
   }
   const std::uint64_t bytes = *n * std::max<std::uint64_t>(info.element_bytes, 1);
@@ -282,6 +285,13 @@ std::vector<Integer> Hdf5InputFile::read_integers(const std::string& path) const
     bad_data("{}: type {}; allowed: integers", path, array.info().type_name);
   }
   std::vector<Integer> values(array.info().elements().value_or(0));
+  if constexpr (std::is_unsigned_v<Integer>) {
+    // HDF5 makes 0 of a negative number.
+    std::vector<std::int64_t> with_sign(values.size());
+    array.read_all(H5T_NATIVE_INT64, with_sign.data());
+    const auto negative = std::ranges::find_if(with_sign, [](std::int64_t v) { return v < 0; });
+    if (negative != with_sign.end()) bad_data("{}: {}; allowed: integers >= 0", path, *negative);
+  }
   array.read_all(std::is_signed_v<Integer> ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, values.data());
   return values;
 }

@@ -83,10 +83,10 @@ class TreeWriter {
     const std::string prefix = path == "/" ? "" : path + "/";
     for (const std::string& name : names) {
       if (lines_ >= kMaxLines) return;
-      if (numbered && name != "0") continue;
       member(prefix + name, name, depth);
+      if (numbered) break;
     }
-    if (numbered) line(depth, fmt::format("... {} in all, all like the first", names.size()));
+    if (numbered) line(depth, fmt::format("... {} in all; the first is shown", names.size()));
   }
 
   const Hdf5InputFile& file_;

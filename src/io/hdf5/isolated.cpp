@@ -30,8 +30,7 @@ std::vector<std::string> run_isolated(const std::string& file_path,
   }
   if (outcome.signal == SIGXCPU) bad_data("{}: reading it took too long: damaged", file_path);
   if (outcome.signal != 0) {
-    bad_data("{}: the HDF5 library crashed on it ({}): damaged", file_path,
-             ::strsignal(outcome.signal));
+    bad_data("{}: reading it crashed ({}): damaged", file_path, ::strsignal(outcome.signal));
   }
   if (!outcome.answered) bad_data("{}: the check of the file ended without an answer", file_path);
   if (outcome.error) throw Error(*outcome.error);

@@ -62,7 +62,8 @@ void ColumnReader::load(const std::string& name, Column column, const FieldForm&
     for (auto i = static_cast<std::size_t>(at); i < table_.values.size();
          i += static_cast<std::size_t>(table_.shape[1])) {
       const double number = table_.values[i];
-      if (std::is_integral_v<Kept> && !(std::abs(number) <= kLargestWhole)) {
+      if (std::is_integral_v<Kept> &&
+          !(std::abs(number) <= kLargestWhole && number == std::floor(number))) {
         refuse(name, std::to_string(number));
       }
       if constexpr (std::is_arithmetic_v<Kept>) values.push_back(static_cast<Kept>(number));

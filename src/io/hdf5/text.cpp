@@ -164,9 +164,11 @@ std::optional<std::uint64_t> Hdf5InputFile::unsigned_attribute(const std::string
   const auto attribute = open_attribute(object, name);
   if (!attribute) return std::nullopt;
   std::uint64_t value = 0;
+  std::int64_t with_sign = 0;  // HDF5 makes 0 of a negative number
   if (!attribute->is(H5T_INTEGER) || attribute->count() != 1 ||
-      !attribute->read(H5T_NATIVE_UINT64, &value)) {
-    bad_data("{}: allowed: one integer", attribute->label());
+      !attribute->read(H5T_NATIVE_UINT64, &value) ||
+      !attribute->read(H5T_NATIVE_INT64, &with_sign) || with_sign < 0) {
+    bad_data("{}: allowed: one integer >= 0", attribute->label());
   }
   return value;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/fail.hpp"
+#include "headway/core/utf8.hpp"
 #include "headway/dataset.hpp"
 #include "headway/prune_results.hpp"
 #include "headway/results/result_fields.hpp"
@@ -106,8 +107,8 @@ std::string table(const Hdf5InputFile& file, const Listing& listing) {
   for (const auto& row : rows) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       std::size_t width = 0;
-      for (const auto& other : rows) width = std::max(width, other[c].size());
-      out += fmt::format("  {:>{}}", row[c], width);
+      for (const auto& other : rows) width = std::max(width, characters_of(other[c]));
+      out += "  " + std::string(width - characters_of(row[c]), ' ') + row[c];
     }
     out += "\n";
   }

@@ -39,7 +39,8 @@ void fields(Visitor& visit, Record& r) {
 std::string network_of(const std::string& file_path) {
   const Study study = parse_study(read_result_provenance(file_path).study_toml, file_path);
   const std::string& data = study.task.file();
-  if (study.task.kind() != TaskKind::kDataset || !std::filesystem::exists(data)) {
+  std::error_code ignored;
+  if (study.task.kind() != TaskKind::kDataset || !std::filesystem::exists(data, ignored)) {
     bad_data(
         "{}: its data set \"{}\" is missing: must be there, as headway extract wrote it; it says "
         "which network the parts belong to",
@@ -82,7 +83,12 @@ std::vector<TheoryScores> scores_in(const std::string& file_path, const std::str
     RecordReader(file, "")("points", points, "one entry a sweep point", {.optional = true});
     if (points.empty()) bad_data("holds no points: must be a result of headway prune");
     std::vector<TheoryScores> out;
-    for (ScoredPoint& point : points) out.push_back(scores_of(std::move(point), label, network));
+    for (ScoredPoint& point : points) {
+      TheoryScores scores = scores_of(std::move(point), label, network);
+      // A sweep may name a point twice. Its scores are the same, and labels are names in HDF5.
+      if (std::ranges::find(out, scores.label, &TheoryScores::label) != out.end()) continue;
+      out.push_back(std::move(scores));
+    }
     return out;
   });
 }

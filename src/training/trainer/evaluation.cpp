@@ -47,9 +47,11 @@ ExampleScore cross_entropy_score(const TaskFormat& format, const TaskBatch& batc
   for (std::size_t i = b * scored; i < (b + 1) * scored; ++i) {
     const std::span<const float> logits = outputs.subspan(i * classes, classes);
     const auto target = static_cast<std::size_t>(batch.classes[i]);
-    score.loss += cross_entropy(logits, target);
+    const double loss = cross_entropy(logits, target);
+    score.loss += loss;
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
-    if (static_cast<std::size_t>(best) == target) ++score.right;
+    // The largest of logits that are no numbers is the first, and no answer.
+    if (std::isfinite(loss) && static_cast<std::size_t>(best) == target) ++score.right;
   }
   score.loss /= static_cast<double>(scored);
   score.r2 = numerics::kUndefined;

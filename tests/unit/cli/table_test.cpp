@@ -34,6 +34,13 @@ TEST_CASE("a deviation has two digits", "[not_sanitized]") {
   CHECK(deviation_text(0.5, std::numeric_limits<double>::infinity()) == "0.5");
 }
 
+TEST_CASE("columns are as wide as their characters, whatever bytes these take") {
+  Table table({"name<", "value"});
+  table.add({"K\xC3\xB6pf \xC3\xA9", "1"});
+  table.add({"plain", "22"});
+  CHECK(table.text() == "name    value\nK\xC3\xB6pf \xC3\xA9      1\nplain      22\n");
+}
+
 TEST_CASE("no number but zero looks like zero", "[not_sanitized]") {
   CHECK(small_cell(0.0412) == "0.0412");
   CHECK(small_cell(0.0010) == "0.0010");

@@ -66,6 +66,16 @@ TEST_CASE("a file can be read as HDF5 reads it, with a lock, as soon as it has i
   CHECK(refused == 0);
 }
 
+TEST_CASE("a file that is replaced keeps who may read it") {
+  namespace fs = std::filesystem;
+  const testing::ScratchDirectory directory;
+  const std::string file = directory.file("mine");
+  write_whole_file(file, "one", false);
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  write_whole_file(file, "two", true);
+  CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
 TEST_CASE("a link to a file that is not there yet is followed, and stays a link") {
   namespace fs = std::filesystem;
   const testing::ScratchDirectory directory;

@@ -70,11 +70,16 @@ TEST_CASE("Each type is read as what it can be, and refused as anything else") {
     const io::Handle flags = surgery.replace("flags", boolean.get(), {3});
     const signed char values[] = {1, 0, 1};
     H5Dwrite(flags.get(), boolean.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+    const io::Handle below = surgery.replace("below", H5T_NATIVE_INT, {2});
+    const int numbers[] = {3, -5};
+    H5Dwrite(below.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers);
   }
   const io::Hdf5Lock lock;
   const io::Hdf5InputFile file(path);
   CHECK(file.read_integers<std::int64_t>("flags") == std::vector<std::int64_t>{1, 0, 1});
   CHECK(file.read_integers<std::uint64_t>("whole").at(11) == 11);
+  CHECK(fault([&] { static_cast<void>(file.read_integers<std::uint64_t>("below")); }) ==
+        "below: -5; allowed: integers >= 0");
   CHECK(file.read_array("flags").values == std::vector<double>{1.0, 0.0, 1.0});
   CHECK(file.read_array("whole").shape == std::vector<Index>{kRows, 2});
   CHECK(file.read_strings("texts") == std::vector<std::string>{"one", "caf\xC3\xA9", ""});
