@@ -44,7 +44,8 @@ void add_study_options(const Verb& verb, std::vector<CommandOption>& options) {
     seed.most = std::numeric_limits<std::int64_t>::max();
     options.push_back(seed);
   }
-  options.push_back({"--threads", "N", "number of threads, 0 for all cores; never changes a result",
+  options.push_back({"--threads", "N",
+                     "number of threads, 0 for all cores; changes no result but of train.eager",
                      &Options::threads});
 }
 

@@ -114,7 +114,8 @@ HelpSection sweep_section() {
           {{"\"train.attention\" = [\"softmax\", \"hyla\"]", "one key"},
            {"\"train\" = [{attention = \"softmax\"}, {attention = \"hyla\", layers = 4}]",
             "keys that change together"},
-           {"seed = [1, 2, 3]", "the final table has the mean over seeds and its standard error"}},
+           {"seed = [1, 2, 3]", "the final table has the mean over seeds and its standard error"},
+           {"\"task.seed\" = [1, 2]", "beside seed: a row, and so a mean over seed, for each"}},
           true};
 }
 

@@ -112,7 +112,7 @@ std::string plan_train(const Options& options, const TrainJob& job) {
 CommandOption jobs_option() {
   CommandOption jobs{"--jobs", "N",
                      "runs at once, each with its share of the cores or --threads; by default as "
-                     "many as the cores allow, on a GPU 16; never changes a result",
+                     "many as the cores allow, on a GPU 16; changes no result but of train.eager",
                      &Options::jobs};
   jobs.least = 1;
   return jobs;
@@ -128,8 +128,8 @@ std::vector<ExplainedTable> train_tables() {
              "training loss since the record before, at most train.log_every steps; mean over "
              "seeds with its standard error"},
             {"SPLIT METRIC",
-             "a column for each split, \"held_out r2\" say: the score at the end, mean over seeds "
-             "with its standard error"},
+             "a column for each split and metric, \"held_out r2\" say: score at the end, mean over "
+             "seeds with its standard error; - where a row has none"},
             {"steps/s", "training steps for each second"},
             {"seconds", "time that training took, all seeds together"},
             {"*", "marks a row with runs that were interrupted or diverged; no mean has them"}}},

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
+#include <vector>
 
+#include "headway/core/text.hpp"
+#include "headway/study/sweep.hpp"
 #include "table.hpp"
 #include "train_plan.hpp"
 #include "trained_network_tables.hpp"
@@ -13,17 +16,54 @@ namespace headway::cli {
 
 namespace {
 
-const SplitSpread* find_split(const TrainGroup& group, const std::string& split) {
-  for (const SplitSpread& s : group.splits) {
-    if (s.split == split) return &s;
+/// A split and the metric that is shown of it. Groups of other tasks may have others.
+using Column = std::pair<std::string, std::string>;
+
+Column column_of(const SplitSpread& spread) { return {spread.split, spread.metric}; }
+
+/// All that some group has, each once.
+std::vector<Column> columns_of(const std::vector<TrainGroup>& groups) {
+  std::vector<Column> columns;
+  for (const TrainGroup& group : groups) {
+    for (const SplitSpread& spread : group.splits) {
+      const Column column = column_of(spread);
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
+        columns.push_back(column);
+      }
+    }
   }
-  return nullptr;
+  return columns;
+}
+
+std::string cell_of(const TrainGroup& group, const Column& column) {
+  const auto spread =
+      std::find_if(group.splits.begin(), group.splits.end(),
+                   [&](const SplitSpread& one) { return column_of(one) == column; });
+  return spread == group.splits.end() ? "-" : spread_text(spread->last);
+}
+
+/// "12", or "5 to 10" where the runs differ.
+std::string range_text(const std::vector<TrainRun>& runs, Index training::TrainOptions::*number) {
+  const auto [least, most] =
+      std::minmax_element(runs.begin(), runs.end(), [number](const TrainRun& a, const TrainRun& b) {
+        return a.study.train.run.*number < b.study.train.run.*number;
+      });
+  const Index low = least->study.train.run.*number;
+  const Index high = most->study.train.run.*number;
+  return low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
 }
 
 std::string header_text(const Study& study, const TrainResult& result) {
+  const std::vector<TrainRun> runs = headway::train_runs(study);
+  std::vector<std::string> kinds;
+  for (const TrainRun& run : runs) {
+    const std::string kind(word_of(run.study.task.kind()));
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  }
   return wrapped(fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                             word_of(study.task.kind()), result.runs.size(), result.planned,
-                             study.train.run.steps, study.train.run.batch));
+                             join(kinds), result.runs.size(), result.planned,
+                             range_text(runs, &training::TrainOptions::steps),
+                             range_text(runs, &training::TrainOptions::batch)));
 }
 
 /// For texts: bits per byte, perplexity and what the model writes.
@@ -37,7 +77,7 @@ std::string samples_text(const TrainResult& result) {
                          cell(evaluation.metric("bits_per_byte"), "{:.4f}"),
                          cell(evaluation.metric("perplexity"), "{:.3f}"));
     }
-    out += fmt::format("; it writes:\n{}\n", run.sample);
+    out += fmt::format("; it writes:\n{}\n", printable_lines(run.sample));
   }
   return out;
 }
@@ -46,16 +86,11 @@ std::string samples_text(const TrainResult& result) {
 
 std::string train_table(const Study& study, const TrainResult& result) {
   const std::vector<TrainGroup> groups = headway::group_runs(result);
-  std::vector<std::string> splits;
+  const std::vector<Column> columns = columns_of(groups);
   std::vector<std::string> header = {"variant<", "seeds<", "parameters", "flops/step",
                                      "train loss"};
-  const auto evaluated = std::find_if(
-      groups.begin(), groups.end(), [](const TrainGroup& group) { return !group.splits.empty(); });
-  if (evaluated != groups.end()) {
-    for (const SplitSpread& split : evaluated->splits) {
-      splits.push_back(split.split);
-      header.push_back(split.split + " " + (split.metric.empty() ? "loss" : split.metric));
-    }
+  for (const auto& [split, metric] : columns) {
+    header.push_back(split + " " + (metric.empty() ? "loss" : metric));
   }
   header.insert(header.end(), {"steps/s", "seconds", ""});
   Table table(header);
@@ -64,10 +99,7 @@ std::string train_table(const Study& study, const TrainResult& result) {
     std::vector<std::string> row = {
         group.label, seeds_text(group.seeds), std::to_string(group.parameters),
         amount_text(group.flops_per_step, "flop"), spread_text(group.train_loss)};
-    for (const std::string& split : splits) {
-      const SplitSpread* spread = find_split(group, split);
-      row.push_back(spread == nullptr ? "-" : spread_text(spread->last));
-    }
+    for (const Column& column : columns) row.push_back(cell_of(group, column));
     double seconds = 0.0;
     double steps = 0.0;
     bool whole = true;

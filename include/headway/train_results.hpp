@@ -39,7 +39,8 @@ struct NetworkRun {
 template <class Visitor, class Record>
 void fields_of_network(Visitor& visit, Record& r) {
   visit("run", r.run, "number of the run in the training study, counted from 1");
-  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("label", r.label,
+        "the run in short: what the sweep sets, without seed; with task.seed if both are swept");
   visit("variant", r.variant,
         "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
   visit("seed", r.seed, "seed of the run");
@@ -68,7 +69,7 @@ void fields(Visitor& visit, Record& r) {
 /// One run, finished or not: what a checkpoint keeps and a result shows.
 struct TrainedRun {
   std::vector<Setting> settings;
-  std::string label;    ///< the settings but for seeds, in short; the variant where there are none
+  std::string label;    ///< run_label()
   std::string variant;  ///< train.attention, with " + mixture", " + encoder" where it has them
   std::uint64_t seed = 0;
   TrainCost cost;
@@ -91,7 +92,8 @@ double final_train_loss(const TrainedRun& run);
 /// All but records, weights and state.
 template <class Visitor, RecordOf<TrainedRun> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("label", r.label, "the run in short: what the sweep sets, seeds left out");
+  visit("label", r.label,
+        "the run in short: what the sweep sets, without seed; with task.seed if both are swept");
   visit("variant", r.variant,
         "attention variant, with \" + mixture\" or \" + encoder\" if it has them");
   visit("seed", r.seed, "seed of the run");
@@ -184,7 +186,8 @@ std::string main_metric(const training::Evaluation& evaluation);
 /// models that have them.
 std::string run_variant(const Study& study);
 
-/// What a sweep sets, but for seeds, in short: "hyla", "hyla, layers = 4".
+/// What a sweep sets, but for seeds, in short: "hyla", "hyla, layers = 4". task.seed stays where
+/// seed is swept, too ("hyla, task.seed = 2"), so that runs of one label are independent.
 std::string run_label(const std::vector<Setting>& settings, const Study& study);
 
 /// What keeps a run from being usable, in words; empty when all is well.

@@ -69,6 +69,28 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_sequence(text, i);
+    const auto c = static_cast<unsigned char>(text[i]);
+    // A lone \r would overwrite its line. Some terminals also obey U+0080 to U+009F.
+    const bool line_end = c == '\n' || text.substr(i, 2) == "\r\n";
+    const bool control = (c < 0x20 && c != '\t' && !line_end) || c == 0x7F;
+    const bool upper_control = c == 0xC2 && size == 2 && (text[i + 1] & 0x60) == 0;
+    const std::size_t count = std::max<std::size_t>(size, 1);
+    if (size > 0 && !control && !upper_control) {
+      out += text.substr(i, count);
+    } else {
+      for (const char byte : text.substr(i, count)) {
+        out += fmt::format("\\x{:02X}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+      }
+    }
+    i += count;
+  }
+  return out;
+}
+
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {

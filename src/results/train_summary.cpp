@@ -35,8 +35,6 @@ std::vector<TrainRecord> records_of(const std::map<std::string, std::vector<Curv
 namespace headway {
 namespace {
 
-bool is_seed(const std::string& key) { return key == "seed" || key == "task.seed"; }
-
 /// "hyla" of "\"hyla\"".
 std::string unquoted(const std::string& value) {
   const bool quoted = value.size() >= 2 && value.front() == '"' && value.back() == '"';
@@ -123,10 +121,15 @@ std::string run_variant(const Study& study) {
 }
 
 std::string run_label(const std::vector<Setting>& settings, const Study& study) {
+  const bool seeds_swept = std::any_of(settings.begin(), settings.end(),
+                                       [](const Setting& s) { return s.key == "seed"; });
   std::string label;
   for (const Setting& setting : settings) {
-    if (is_seed(setting.key)) continue;
-    label += (label.empty() ? "" : ", ") + short_setting(setting);
+    const bool of_task = setting.key == "task.seed";
+    if (setting.key == "seed" || (of_task && !seeds_swept)) continue;
+    // Crossed seeds are no independent runs: those on the same data are alike.
+    const std::string shown = of_task ? "task.seed = " + setting.value : short_setting(setting);
+    label += (label.empty() ? "" : ", ") + shown;
   }
   return label.empty() ? run_variant(study) : label;
 }

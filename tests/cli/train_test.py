@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -291,7 +292,10 @@ class Output(TrainTest):
         with h5py.File(output) as file:
             sample = file["runs/0"].attrs["sample"]
         self.assertGreaterEqual(len(sample), 40)
-        self.assertIn(sample, process.stdout)
+        shown = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]",  # a terminal would obey these
+                       lambda one: "".join(f"\\x{byte:02X}" for byte in one[0].encode()), sample)
+        self.assertNotEqual(shown, sample)
+        self.assertIn(shown, process.stdout)
 
     def test_an_encoder_and_cross_attention_are_trained(self):
         output = self.path("out.h5")
@@ -365,6 +369,7 @@ class Output(TrainTest):
                       "train.learning_rate=1000", "--set", "train.layers=4", "--set",
                       "train.steps=400", "-o", output)
         self.check(process, 2, "not usable", "learning rate")
+        self.assertNotIn("-nan", process.stderr)  # its sign says nothing
         with h5py.File(output) as file:
             self.assertEqual(file["runs/0"].attrs["outcome"], "diverged")
             self.assertEqual(file["groups/0"].attrs["diverged"], 1)

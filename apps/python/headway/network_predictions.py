@@ -119,7 +119,7 @@ class PredictingRun(_Sets, Brief):
     run : int
         Number of the run in the training study, counted from 1.
     label : str
-        The run in short: what the sweep sets, seeds left out.
+        The run in short: what the sweep sets, without seed; with `task.seed` if both are swept.
     variant : str
         Attention variant.
     seed : int

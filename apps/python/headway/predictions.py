@@ -72,7 +72,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     weights : {'best', 'last'}, optional
         Of trained networks: those of the best checkpoint (default), or those at the end.
     threads : int, optional
-        Number of threads, 0 for all cores. Never changes a result.
+        Number of threads, 0 for all cores. Changes no result but of networks with `train.eager`.
     output : str or path, optional
         Also write the result file there.
     overwrite : bool, default: False

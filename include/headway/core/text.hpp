@@ -19,6 +19,10 @@ std::string clip(const std::string& text, std::size_t length);
 /// which stay on one line.
 std::string printable(std::string_view text);
 
+/// `text` of any bytes for a terminal: its lines and tabs, and "\x1B" for control characters and
+/// bytes that are no UTF-8.
+std::string printable_lines(std::string_view text);
+
 /// "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 /// The words that join() made the text from. "" gives no words, and an empty last word is dropped.

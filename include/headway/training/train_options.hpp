@@ -53,7 +53,9 @@ struct TrainOptions {
   Device device = Device::kAuto;
   Precision precision = Precision::kFloat32;  ///< others: CUDA only; parameters stay float32
   std::uint64_t seed = 0;  ///< of initial weights and dropout; the task has its own
-  int threads = 0;         ///< 0: all cores. On the CPU no number of threads changes a bit
+  /// 0: all cores. On the CPU no number of threads changes a bit, unless `eager`: LibTorch's sums
+  /// depend on it.
+  int threads = 0;
   /// Attention by LibTorch's own operations in place of the fused kernels (CPU): slow, for tests
   /// and benchmarks. The other layers are then LibTorch's too.
   bool eager = false;

@@ -79,7 +79,7 @@ struct TransformerOptions {
   double load_balancing = 0.0;
   Norm norm = Norm::kLayerNorm;
   Positions positions = Positions::kRelative;
-  Index position_buckets = 0;  ///< buckets and largest distance of kRelative; 0: one per token
+  Index position_buckets = 0;  ///< buckets and largest distance of kRelative; 0: number of tokens
   bool causal = false;         ///< token q sees tokens k <= q only
   /// Rate of the reference's attention dropout: one mask of query-key pairs for all examples and
   /// heads of a layer, on the normalised weights (the reference trains with 0.1).

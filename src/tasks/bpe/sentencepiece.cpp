@@ -140,6 +140,10 @@ std::string train_model(std::string_view text, const std::string& name, Index vo
       {"minloglevel", "3"},  // the library is silent: errors come back as values
   };
   LineIterator lines(text);
+  if (lines.done()) {
+    bad_data("{}: has no characters but line ends; byte-pair encoding is learned from others",
+             name);
+  }
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
   if (status.ok()) return model;

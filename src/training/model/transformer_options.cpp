@@ -95,7 +95,7 @@ OptionTable<M> token_table() {
              "how positions enter: T5's relative buckets, RoPE (rotary), or not at all"),
       counts_where("train.positions", "relative",
                    option("position_buckets", &M::position_buckets, integer<Index>(0, kLargestDim),
-                          "buckets of relative positions; 0 = one a token")),
+                          "buckets of relative positions, spaced as in T5; 0 = as many as tokens")),
       option("causal", &M::causal, flag(), "tokens see no later ones; must be true for texts"),
       option(
           "attention_dropout", &M::attention_dropout, real(0.0, 0.99),

@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kMostSteps = 1'000'000'000;
 constexpr std::int64_t kLargestBatch = 1'000'000;
 constexpr int kMostThreads = 4096;
+constexpr double kLeastEpsilon = 1e-30;  // a smaller one may be 0 as a float, and 0 / 0 is no step
 
 /// Left out where it is 1, so that studies without it keep their hashes.
 OptionType<Index> unless_one(OptionType<Index> type) {
@@ -35,7 +36,7 @@ OptionTable<TrainOptions> optimiser_table() {
              "decay of AdamW's mean gradient"),
       option("beta_2", &R::beta_2, real(0.0, 1.0, Ends::kOpenAbove),
              "decay of AdamW's mean squared gradient"),
-      option("epsilon", &R::epsilon, real(0.0, 1.0, Ends::kOpenBelow),
+      option("epsilon", &R::epsilon, real(kLeastEpsilon, 1.0),
              "number that AdamW adds to the denominator of a step"),
       option("schedule", &R::schedule, choice<LearningRateSchedule>(),
              "learning rate after warm-up: a cosine down to final_fraction, or constant"),
@@ -100,9 +101,9 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
         option("precision", &R::precision, choice<Precision>(),
                "what operands of products are rounded to; parameters stay fp32. tf32 and bf16 need "
                "CUDA."),
-        option(
-            "eager", &R::eager, flag(),
-            "use LibTorch's own operations in place of the fused kernels: slow, for comparison")}},
+        option("eager", &R::eager, flag(),
+               "use LibTorch's own operations in place of the fused kernels: slow, for comparison. "
+               "On the CPU results then depend on --threads and --jobs.")}},
   });
   return table;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "training/trainer/trainer_implementation.hpp"
 
@@ -176,7 +177,7 @@ bool Trainer::Implementation::finish_steps(Course* course) {
     course->summary.message = fmt::format(
         "step {}: the loss is {} and the gradient norm {} at learning rate {:.3g}. Lower "
         "train.learning_rate, raise train.warmup_steps, or set train.gradient_clip",
-        last.step, last.loss, last.gradient_norm, last.learning_rate);
+        last.step, number_text(last.loss), number_text(last.gradient_norm), last.learning_rate);
     if (results.size() > 1) course->summary.last_train_loss = results[results.size() - 2].loss;
     return false;
   }

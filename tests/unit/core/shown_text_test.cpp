@@ -30,6 +30,13 @@ TEST_CASE("what cannot be printed is shown as question marks, and nothing else i
   CHECK(printable("").empty());
 }
 
+TEST_CASE("text for a terminal keeps its lines and shows control characters and odd bytes") {
+  CHECK(printable_lines("two\nlines\r\n\tand \xC3\xA9") == "two\nlines\r\n\tand \xC3\xA9");
+  CHECK(printable_lines(std::string_view("a\0\x1B[2J\x7F", 7)) == "a\\x00\\x1B[2J\\x7F");
+  CHECK(printable_lines("over\rwritten") == "over\\x0Dwritten");
+  CHECK(printable_lines("\xC2\x9B \xC2\xA0 \xFF") == "\\xC2\\x9B \xC2\xA0 \\xFF");
+}
+
 TEST_CASE("words are joined with what is asked for between them") {
   CHECK(join({}).empty());
   CHECK(join({"a"}) == "a");

@@ -73,7 +73,7 @@ TEST_CASE("labels say what a sweep sets, without seeds") {
   headway::Study study;
   study.train.model.attention = "hyla";
   CHECK(headway::run_label({}, study) == "hyla");
-  CHECK(headway::run_label({{"seed", "3"}, {"task.seed", "4"}}, study) == "hyla");
+  CHECK(headway::run_label({{"task.seed", "4"}}, study) == "hyla");
   CHECK(headway::run_label({{"train.attention", "\"linear\""}, {"seed", "3"}}, study) == "linear");
   CHECK(headway::run_label({{"train.attention", "\"linear\""}, {"task.held_out", "0.3"}}, study) ==
         "linear, held_out = 0.3");
@@ -82,6 +82,27 @@ TEST_CASE("labels say what a sweep sets, without seeds") {
   study.train.model.feed_forward = training::FeedForward::kMixture;
   study.train.model.nonlinearity = "gelu";
   CHECK(headway::run_variant(study) == "hyla gelu + mixture");
+}
+
+TEST_CASE("crossed seeds of task and network are no independent runs: each task has a row") {
+  headway::Study study;
+  study.train.model.attention = "hyla";
+  TrainResult result;
+  for (const std::string task : {"1", "2"}) {
+    for (const std::string seed : {"5", "6"}) {
+      const std::vector<Setting> settings = {
+          {"train.attention", "\"hyla\""}, {"seed", seed}, {"task.seed", task}};
+      result.runs.push_back(finished(headway::run_label(settings, study), std::stoull(seed),
+                                     task == "1" ? 0.5 : 0.75, 0.1));
+    }
+  }
+  const std::vector<TrainGroup> groups = headway::group_runs(result);
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].label == "hyla, task.seed = 1");
+  CHECK(groups[1].label == "hyla, task.seed = 2");
+  CHECK(groups[1].splits[0].last.mean == 0.75);
+  CHECK(groups[1].splits[0].last.count == 2);
+  CHECK(headway::run_label({{"task.seed", "4"}, {"seed", "3"}}, study) == "task.seed = 4");
 }
 
 TEST_CASE("the main metric of a split is chosen by name") {

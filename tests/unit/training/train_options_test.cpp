@@ -72,6 +72,7 @@ TEST_CASE("Training options that make no sense are refused, by name") {
   check_refused([](auto* o) { o->warmup_steps = 25000; }, "train.warmup_steps = 25000");
   check_refused([](auto* o) { o->learning_rate = std::nan(""); }, "train.learning_rate = nan");
   check_refused([](auto* o) { o->beta_2 = 1.0; }, "train.beta_2 = 1");
+  check_refused([](auto* o) { o->epsilon = 1e-46; }, "train.epsilon = 1e-46");  // 0 as a float
   check_refused([](auto* o) { o->gradient_clip = -1.0; }, "train.gradient_clip = -1");
   check_refused(
       [](auto* o) {

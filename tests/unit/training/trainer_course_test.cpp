@@ -268,6 +268,7 @@ TEST_CASE("A run that diverges says at which step and rate, and what to change",
                                   EndsWith(" at learning rate 1e+03. Lower train.learning_rate, "
                                            "raise train.warmup_steps, or set "
                                            "train.gradient_clip"));
+  CHECK(summary.message.find("-nan") == std::string::npos);  // its sign says nothing
   CHECK(summary.evaluations.empty());
   CHECK(summary.last_train_loss == sink.records.back().loss);  // of the last finite step
   CHECK(observer.calls.size() == static_cast<std::size_t>(summary.steps));
