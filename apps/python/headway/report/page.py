@@ -14,11 +14,11 @@ from headway import figures
 from headway.errors import HeadwayError, UsageError
 from headway.figures.path_sizes import size_warning
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.monte_carlo import BY_DRAWS
 from headway.network_results import RemovalResult
 from headway.rank_results import RankResult
 from headway.remaking import how_to_remake
 from headway.report import explorer, networks, training
-from headway.report.beside import AGREE
 from headway.report.cards import cards_of
 from headway.report.drawings import drawing
 from headway.report.pieces import (choice, code_block, definitions, details, element, escaped,
@@ -46,7 +46,7 @@ def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> s
     of_theory = [(result, name) for result, name in zip(results, names) if isinstance(result, Result) and result.points]
     cards = cards_of([result for result, _ in of_theory], [name for _, name in of_theory], labels is not None)
     data: dict[str, Any] = {
-        "sources": explorer.source_names(cards), "measures": explorer.MEASURES, "agree": AGREE,
+        "sources": explorer.source_names(cards), "measures": explorer.MEASURES, "agree": BY_DRAWS,
         "cards": list(map(explorer.explored, cards)),
         "training": [training.learned(result, name) for result, name in zip(results, names)
                      if isinstance(result, TrainingResult) and result.finished.splits]}
