@@ -176,8 +176,8 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
             continue
         if result.kind == "sample":
             own = style.INK if options.limits_only else colour  # with limits only, there is one curve to belong to
-            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0]
-                     if single else own, sampled)
+            of = f"{name}: samples" if not single and not options.limits_only else "posterior samples"
+            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0] if single else own, sampled, of)
             sampled += 1
         else:
             _curve(axes, points, values, colour,
@@ -227,13 +227,15 @@ def _corrected(axes: Axes, points: Sequence[Point], measure: Measure) -> None:
 
 
 def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
-             index: int) -> None:
+             index: int, name: str) -> None:
     """The posterior-mean predictor, with bars where its Monte Carlo error is known; several samplers
     stand beside each other."""
     bars = style.error_bars([measure_bar(point) for point in points])
     method = points[0].method
     x = [width_value(point, points) * SIDE_STEP ** index for point in points]
-    name = f"posterior samples ({method})" if method else "posterior samples"
+    name += f" ({method})" if method else ""
+    twins = sum(label.startswith(name) for label in axes.get_legend_handles_labels()[1])
+    name += f" {twins + 1}" if twins else ""
     axes.errorbar(x, values, yerr=bars, color=colour, linestyle="none",
                   marker=SAMPLE_LOOKS[index % len(SAMPLE_LOOKS)][1], markersize=4.5, capsize=2.5,
                   elinewidth=1.0, zorder=5,
