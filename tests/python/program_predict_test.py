@@ -1,5 +1,6 @@
 """headway.predict on arrays and files against what results say of the same inputs."""
 
+import pickle
 import unittest
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import headway
 import program
 from bindings import differences, file_of, setUpModule  # noqa: F401
 from headway.remaking import how_to_remake
+from headway.table import cells as predicted
 
 
 def problem(seed=1):
@@ -35,6 +37,25 @@ class Predict(unittest.TestCase):
             self.assertEqual(one.right_sign_probability.shape, (7,))
         self.assertIn("7 examples of inputs", repr(found))
         self.assertIn("right sign", found._repr_html_())
+
+    def test_classes_are_told_and_real_targets_have_none(self):
+        given, new = problem(), problem()["test_features"]
+
+        def answers(labels, **more):
+            solved = headway.solve(**{**given, "labels": labels, "test_labels": labels[:7]}, **few(**more))
+            return headway.predict(solved, features=new)
+        found = answers(np.resize([0, 1], 12)).points[0]
+        self.assertLessEqual(set(found.predicted_class), {-1, 1})
+        for labels in (np.linspace(-2.0, 2.0, 12), np.random.default_rng(2).standard_normal((12, 2))):
+            found = answers(labels)
+            for point in found.points:
+                self.assertIsNone(point.predicted_class)
+                self.assertIsNone(point.right_sign_probability)
+                self.assertGreaterEqual(point.seconds, 0.0)  # the rest stays
+            self.assertIn("7 examples of inputs", repr(found))
+            self.assertEqual([row[-2:] for row in predicted(found)[1]], [["-", "-"]] * 14)
+            self.assertIsNone(pickle.loads(pickle.dumps(found)).points[0].predicted_class)
+        self.assertLessEqual(set(answers(np.eye(3)[np.resize([0, 1, 2], 12)]).points[0].predicted_class), {0, 1, 2})
 
     def test_how_to_remake_it_is_what_made_it(self):
         given = problem()

@@ -241,8 +241,8 @@ def _predicted_rows(result: PredictResult) -> tuple[list[str], list[list[str]]]:
              " ".join(f"{value:.4f}" for value in np.atleast_1d(one.mean[at])),
              " ".join(f"{value:.4f}" for value in np.atleast_1d(one.sd[at])),
              "-" if one.right_sign_probability is None else f"{one.right_sign_probability[at]:.4f}",
-             str(int(one.predicted_class[at]))]
-            for point in result.points for name, one in point.sets.items() for at in range(len(one.predicted_class))]
+             "-" if one.predicted_class is None else str(int(one.predicted_class[at]))]
+            for point in result.points for name, one in point.sets.items() for at in range(len(one.mean))]
     return ["widths", "T", "set", "example", "mean", "sd", "right sign", "class"], rows
 
 
