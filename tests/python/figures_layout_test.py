@@ -102,7 +102,7 @@ class RealLabels(unittest.TestCase):
             for group in file["points"].values():
                 del group["pruning/cumulative"]
         self.assertIn("head_scores", figures.draw_all(read("no-curves")))
-        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs test examples and prune.cumulative"):
+        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs test examples, prune.cumulative and a layer of several heads"):
             drawn("pruning", "no-curves")
 
     def test_samples_of_real_labels_show_the_squared_error(self):
@@ -405,6 +405,26 @@ class Layout(unittest.TestCase):
         self.assertGreater(figure._suptitle.get_text().count("\n"), 0)
         self.assertLessEqual(figure._suptitle.get_window_extent().x1, figure.bbox.x1)
         self.assertIn(r"\$N\$ paths", figure._suptitle.get_text())  # no mathematics
+
+    def test_long_names_of_heads_leave_room_for_the_panel(self):
+        shutil.copy(place("prune"), place("named"))
+        with h5py.File(place("named"), "r+") as file:
+            for group in file["points"].values():
+                del group["pruning/name"]
+                names = [f"encoder.layer.{layer}.attention.self.head.3" for layer in range(4)]
+                group["pruning"].create_dataset("name", data=names, dtype=h5py.string_dtype())
+        figure = drawn("head_worth", "named", widths=(10,))
+        canvas = FigureCanvasAgg(figure)
+        with style.applied():
+            canvas.draw()
+        [axes] = figure.axes
+        self.assertLessEqual(axes.xaxis.label.get_window_extent().x1, figure.bbox.x1)
+        self.assertGreater(axes.bbox.width, 3.0 * figure.dpi)
+        boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+        self.assertFalse(any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])))
+
+    def test_a_curve_has_more_than_one_point(self):
+        self.assertNotIn("pruning", figures.draw_all(read("prune-one-head")))
 
 
 if __name__ == "__main__":
