@@ -16,6 +16,7 @@ from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
 from headway.rank_results import RankResult
 from headway.ranking.measured import CUTS
+from headway.result_points import width_text
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
@@ -67,7 +68,7 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
                              "results of headway prune on a data set with a trained network")
     header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
               "accuracy with half pruned", "less random order"]
-    rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
+    rows = [[found.name, "-" if found.widths is None else width_text(found.widths),
              f"{found.temperature:g}" if found.widths is not None else "-",
              str(len(found.correlations)), _spread(found.correlations, 2),
              "-" if math.isnan(found.p_value) else f"{found.p_value:.2g}",
@@ -90,11 +91,7 @@ def _attribute(name: str, form: str) -> Callable[[Point], str]:
 
 
 def _widths(point: Point) -> str:
-    return _width_text(point.widths)
-
-
-def _width_text(widths: Sequence[int]) -> str:
-    return str(widths[0]) if len(set(widths)) == 1 else ",".join(map(str, widths))
+    return width_text(point.widths)
 
 
 def _solve_columns(result: Result) -> list[Column]:
@@ -237,7 +234,7 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _predicted_rows(result: PredictResult) -> tuple[list[str], list[list[str]]]:
-    rows = [[_width_text(point.widths), f"{point.temperature:g}", name, str(at + 1),
+    rows = [[width_text(point.widths), f"{point.temperature:g}", name, str(at + 1),
              " ".join(f"{value:.4f}" for value in np.atleast_1d(one.mean[at])),
              " ".join(f"{value:.4f}" for value in np.atleast_1d(one.sd[at])),
              "-" if one.right_sign_probability is None else f"{one.right_sign_probability[at]:.4f}",
