@@ -176,6 +176,7 @@ class ErrorBars(unittest.TestCase):
         for degrees in (0, -1, math.nan):
             self.assertTrue(math.isnan(monte_carlo.student(degrees)))
         self.assertEqual(monte_carlo.span([3.1824, math.nan, 3.1824]), "3.18")
+        self.assertEqual([monte_carlo.rhat_text(value) for value in (1.0021, 6744475883888558.0, math.nan)], ["1.002", "6.744e+15", "-"])
         self.assertEqual(monte_carlo.span([12.7062, 3.1824]), "3.18 to 12.7")
 
     def test_errors_of_few_chains_hold_what_they_promise(self):

@@ -1,4 +1,4 @@
-"""How far a mean over draws may be off by chance: within so many of its standard errors 95 % of the time."""
+"""How far a mean over draws may be off by chance: within so many of its standard errors 95 % of the time. And R-hat."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def span(limits: Iterable[float]) -> str:
     """"3.18", or "3.18 to 12.7" of limits that differ."""
     known = sorted(limit for limit in limits if math.isfinite(limit))
     return " to ".join(dict.fromkeys(f"{limit:.3g}" for limit in (*known[:1], *known[-1:])))
+
+
+def rhat_text(rhat: float) -> str:
+    """Three decimals; of chains that stand still, whose R-hat has no bound, four significant digits. NaN is "-"."""
+    return "-" if not math.isfinite(rhat) else f"{rhat:.4g}" if rhat > 1000.0 else f"{rhat:.3f}"
 
 
 def bars_text(limits: Iterable[float]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from headway.errors import UsageError
 from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.monte_carlo import rhat_text
 from headway.network_predictions import NetworkAnswers, NetworkPredictResult
 from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
@@ -179,7 +180,7 @@ def _sample_columns(result: Result) -> list[Column]:
             ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
             *_set_columns(result),
             ("U_a", lambda point: _number(point.readout_scalar, 4)),
-            ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
+            ("R-hat", lambda point: rhat_text(float(point.attributes.get("rhat_max", math.nan)))), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
             ("tail ESS", _attribute("ess_tail_min", ".0f")),
             ("E-BFMI", _attribute("ebfmi_min", ".2f")), ("divergences", _attribute("divergences", "d")),
             ("log p(y)", _attribute("log_evidence", ".2f")),

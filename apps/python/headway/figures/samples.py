@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
                                        share_shown, spread, width_value)
-from headway.monte_carlo import BY_DRAWS
+from headway.monte_carlo import BY_DRAWS, rhat_text
 from headway.results import Point, Result
 
 MOST_PANELS = 4  # widths side by side
@@ -123,7 +123,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     extra = [point_label(point), *([f"{point.method} sampler"] if point.method else [])]
     rhat = float(point.attributes.get("rhat_max", math.nan))
     if math.isfinite(rhat):
-        extra.append(f"largest $\\hat{{R}}$ {rhat:.3f}")
+        extra.append(f"largest $\\hat{{R}}$ {rhat_text(rhat)}")
     style.head_line(figure, "Draws of every chain, and their ranks", result, point.temperature,
                     *extra, f"colours: {style.counted(len(colours), 'chain')}",
                     "flat histograms (dashed): the chains agree")
