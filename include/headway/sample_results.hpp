@@ -113,8 +113,8 @@ void fields(Visitor& visit, Record& r) {
   }
   fields(visit, r.predictor, "predictor/", kFile);  // samples are compared on the test set alone
   visit("predictor/mcse", r.predictor_mcse,
-        "Monte Carlo standard error of predictor/mean, from the spread of the chains' means; not "
-        "finite with one chain",
+        "Monte Carlo standard error of predictor/mean, from the spread of the chains' means: "
+        "chains - 1 degrees of freedom; not finite with one chain",
         {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "example output"});
   visit("accuracy_mcse", r.accuracy_mcse, "Monte Carlo standard error of accuracy, likewise");
   visit("accuracy_mean", r.accuracy_mean,

@@ -47,6 +47,10 @@ std::string number_text(double value) {
   return text;
 }
 
+std::string short_number_text(double value) {
+  return value > 1000.0 ? fmt::format("{:.4g}", value) : fmt::format("{:.3f}", value);
+}
+
 std::string clip(const std::string& text, std::size_t length) {
   if (text.size() <= length) return text;
   std::size_t end = length;

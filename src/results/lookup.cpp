@@ -99,7 +99,8 @@ std::string sampling_fault(const SamplePoint& point) {
                        point.draws);
   }
   if (point.rhat_max > kUsableRhat) {
-    return fmt::format("R-hat {:.3f} > {}: the chains have not mixed", point.rhat_max, kUsableRhat);
+    return fmt::format("R-hat {} > {}: the chains have not mixed",
+                       short_number_text(point.rhat_max), kUsableRhat);
   }
   return "";
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/text.hpp"
 #include "headway/numerics/statistics.hpp"
 
 namespace headway::sampling {
@@ -114,9 +115,9 @@ void warn_of_coordinates(const SamplingResult& result, SamplingSummary& s) {
   }
   if (s.rhat_max > kLargestRhat) {
     s.warnings.push_back(
-        fmt::format("R-hat of {} is {:.3f} (above {}): the chains have not mixed. Raise draws and "
+        fmt::format("R-hat of {} is {} (above {}): the chains have not mixed. Raise draws and "
                     "warmup; if R-hat stays high, look for several modes",
-                    s.rhat_max_name, s.rhat_max, kLargestRhat));
+                    s.rhat_max_name, short_number_text(s.rhat_max), kLargestRhat));
   }
   const double wanted = kSmallestEssPerChain * s.chains;
   const bool bulk = s.ess_bulk_min <= s.ess_tail_min || std::isnan(s.ess_tail_min);

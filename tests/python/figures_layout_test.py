@@ -4,6 +4,7 @@ import math
 import shutil
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -13,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
 
 import headway
-from headway import figures
+from headway import figures, monte_carlo
 from headway.figures import accuracy, limits, network, path_sizes, style
 from headway.network_seeds import compare_networks
 from headway.table import table
@@ -101,7 +102,7 @@ class RealLabels(unittest.TestCase):
             for group in file["points"].values():
                 del group["pruning/cumulative"]
         self.assertIn("head_scores", figures.draw_all(read("no-curves")))
-        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs test examples and prune.cumulative"):
+        with self.assertRaisesRegex(headway.BadDataError, "pruning, which needs test examples, prune.cumulative and a layer of several heads"):
             drawn("pruning", "no-curves")
 
     def test_samples_of_real_labels_show_the_squared_error(self):
@@ -163,11 +164,39 @@ class ErrorBars(unittest.TestCase):
 
     def test_bars_of_samples_are_errors_of_what_is_drawn(self):
         bars, head = self.bars(accuracy_mcse=(0.01, 0.02))
-        self.assertIn("bars: ± 2 Monte Carlo standard errors", head)
+        self.assertIn("bars: ± 3.18 Monte Carlo standard errors (95 %)", head)  # 4 chains
         points = read("bars")[0].points
         for segment, point, error in zip(bars[2][0].get_segments(), points, (0.01, 0.02)):
-            np.testing.assert_allclose(segment[:, 1], [point.accuracy - 2 * error,
-                                                       point.accuracy + 2 * error])
+            np.testing.assert_allclose(segment[:, 1], [point.accuracy - 3.1824 * error, point.accuracy + 3.1824 * error])
+
+    def test_limits_are_students(self):
+        known = {1: 12.706, 2: 4.303, 3: 3.182, 7: 2.365, 10: 2.228, 11: 2.201, 20: 2.086, 30: 2.042, 120: 1.980, 1e9: 1.960}
+        for degrees, limit in known.items():
+            self.assertAlmostEqual(monte_carlo.student(degrees), limit, delta=6e-4)
+        for degrees in (0, -1, math.nan):
+            self.assertTrue(math.isnan(monte_carlo.student(degrees)))
+        self.assertEqual(monte_carlo.span([3.1824, math.nan, 3.1824]), "3.18")
+        self.assertEqual([monte_carlo.rhat_text(value) for value in (1.0021, 6744475883888558.0, math.nan)], ["1.002", "6.744e+15", "-"])
+        self.assertEqual(monte_carlo.span([12.7062, 3.1824]), "3.18 to 12.7")
+
+    def test_errors_of_few_chains_hold_what_they_promise(self):
+        means = np.random.default_rng(1).standard_normal((20000, 4))  # of chains; the truth is 0
+        off = np.abs(means.mean(1)) / (means.std(1, ddof=1) / 2.0)
+        self.assertAlmostEqual(np.mean(off <= monte_carlo.student(3)), 0.95, delta=0.005)
+        self.assertLess(np.mean(off <= 2.0), 0.87)
+
+    def test_distances_have_the_limits_of_their_errors(self):
+        solved, sampled = read("solve", "sample")
+        gaps = limits.gaps(replace(sampled, points=tuple(
+            replace(point, theory=theory) for point, theory in zip(sampled.points, solved.points))))
+        self.assertEqual([float(gaps[name].limit[0]) for name in ("U_1", "U_a", "predictor", "accuracy")],
+                         [2.0, 2.0, 3.1824, 3.1824])
+
+    def test_chains_are_off_in_all_predictions_together(self):
+        theory, error = np.zeros(400), np.full(400, 0.1)
+        mean = np.ones(400) + 0.1 * np.random.default_rng(2).standard_normal((2000, 1))  # the same chance in every entry
+        found = [limits._distance(row, error, theory, 20.0, True) for row in mean]
+        self.assertAlmostEqual(np.std([distance for distance, _ in found]), found[0][1], delta=0.005)
 
     def test_nothing_promises_bars_that_are_not_drawn(self):
         for attributes in ({}, {"accuracy_mcse": (math.nan, math.nan)}):
@@ -229,7 +258,7 @@ class Guides(unittest.TestCase):
         self.assertIsNone(limits.anchor(self.WIDTHS, values, 0.01 * values, paths=1000))  # p / N is no small number
 
     def test_go_through_that_point(self):
-        gap = limits.Gap("", self.WIDTHS, *([1.1 / self.WIDTHS, np.full(6, 0.001)] * 2), np.full(6, 0.001))
+        gap = limits.Gap("", self.WIDTHS, *([1.1 / self.WIDTHS, np.full(6, 0.001)] * 2), np.full(6, 0.001), np.full(6, 2.0))
         axes = style.new_figure(3, 3).subplots()
         limits._guides(axes, gap, paths=4)
         for line, power in zip(axes.lines, (1, 2)):
@@ -377,6 +406,26 @@ class Layout(unittest.TestCase):
         self.assertGreater(figure._suptitle.get_text().count("\n"), 0)
         self.assertLessEqual(figure._suptitle.get_window_extent().x1, figure.bbox.x1)
         self.assertIn(r"\$N\$ paths", figure._suptitle.get_text())  # no mathematics
+
+    def test_long_names_of_heads_leave_room_for_the_panel(self):
+        shutil.copy(place("prune"), place("named"))
+        with h5py.File(place("named"), "r+") as file:
+            for group in file["points"].values():
+                del group["pruning/name"]
+                names = [f"encoder.layer.{layer}.attention.self.head.3" for layer in range(4)]
+                group["pruning"].create_dataset("name", data=names, dtype=h5py.string_dtype())
+        figure = drawn("head_worth", "named", widths=(10,))
+        canvas = FigureCanvasAgg(figure)
+        with style.applied():
+            canvas.draw()
+        [axes] = figure.axes
+        self.assertLessEqual(axes.xaxis.label.get_window_extent().x1, figure.bbox.x1)
+        self.assertGreater(axes.bbox.width, 3.0 * figure.dpi)
+        boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+        self.assertFalse(any(one.overlaps(other) for one, other in zip(boxes, boxes[1:])))
+
+    def test_a_curve_has_more_than_one_point(self):
+        self.assertNotIn("pruning", figures.draw_all(read("prune-one-head")))
 
 
 if __name__ == "__main__":

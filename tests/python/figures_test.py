@@ -105,6 +105,13 @@ class Contents(FigureTest):
         self.assertEqual({text.get_text() for text in axes.texts}, known)
         self.assertNotIn("good", [line.get_label() for line in axes.lines])
 
+    def test_samples_are_named_after_their_result(self):
+        figure = self.draw("accuracy_against_width", "solve", "sample", "sample", labels=("T", "A", "B"))
+        self.assertEqual(figure.axes[0].get_legend_handles_labels()[1], ["T", "A: samples (exact)", "B: samples (exact)"])
+        figure = self.draw("accuracy_against_width", "solve", "sample", "sample")  # of one study, without labels
+        self.assertEqual(figure.axes[0].get_legend_handles_labels()[1][-2:],
+                         ["posterior samples (exact)", "posterior samples (exact) 2"])
+
     def test_samples_lie_over_the_theory(self):
         axes = self.draw("accuracy_against_width", "solve", "sample").axes[0]
         bars = next(c for c in axes.containers if c.get_label() == "posterior samples (exact)")

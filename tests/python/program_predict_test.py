@@ -1,6 +1,8 @@
 """headway.predict on arrays and files against what results say of the same inputs."""
 
+import pickle
 import unittest
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -8,6 +10,8 @@ import numpy as np
 import headway
 import program
 from bindings import differences, file_of, setUpModule  # noqa: F401
+from headway.remaking import how_to_remake
+from headway.table import cells as predicted
 
 
 def problem(seed=1):
@@ -33,6 +37,40 @@ class Predict(unittest.TestCase):
             self.assertEqual(one.right_sign_probability.shape, (7,))
         self.assertIn("7 examples of inputs", repr(found))
         self.assertIn("right sign", found._repr_html_())
+
+    def test_classes_are_told_and_real_targets_have_none(self):
+        given, new = problem(), problem()["test_features"]
+
+        def answers(labels, **more):
+            solved = headway.solve(**{**given, "labels": labels, "test_labels": labels[:7]}, **few(**more))
+            return headway.predict(solved, features=new)
+        found = answers(np.resize([0, 1], 12)).points[0]
+        self.assertLessEqual(set(found.predicted_class), {-1, 1})
+        for labels in (np.linspace(-2.0, 2.0, 12), np.random.default_rng(2).standard_normal((12, 2))):
+            found = answers(labels)
+            for point in found.points:
+                self.assertIsNone(point.predicted_class)
+                self.assertIsNone(point.right_sign_probability)
+                self.assertGreaterEqual(point.seconds, 0.0)  # the rest stays
+            self.assertIn("7 examples of inputs", repr(found))
+            self.assertEqual([row[-2:] for row in predicted(found)[1]], [["-", "-"]] * 14)
+            self.assertIsNone(pickle.loads(pickle.dumps(found)).points[0].predicted_class)
+        self.assertLessEqual(set(answers(np.eye(3)[np.resize([0, 1, 2], 12)]).points[0].predicted_class), {0, 1, 2})
+
+    def test_how_to_remake_it_is_what_made_it(self):
+        given = problem()
+        solved = headway.solve(**given, **few())
+        headway.predict(solved, features=given["test_features"], output=file_of("made.h5"))
+        found = headway.read_result(file_of("made.h5"))
+        self.assertEqual(found.remake.splitlines(), ["It was made by this call, from a result and new inputs:", "headway.predict(...)"])
+        page = headway.write_report([file_of("made.h5")], file_of("made.html")).read_text(encoding="utf-8")
+        self.assertIn("<caption>Predictions", page)
+        self.assertNotIn("headway predict ", page)
+        self.assertNotRegex(page, "'headway.predict|&#x27;headway.predict|data hash")  # there is no hash of arrays in memory
+        command = "headway predict solved.h5 later.h5 -o new.h5"
+        for kind in ("predict", "network_predict"):
+            made = SimpleNamespace(kind=kind, provenance={"command": command})
+            self.assertEqual(how_to_remake(made), ("It was made by this command, from a result and new inputs:", command))
 
     def test_samples_predict_as_they_did(self):
         given = problem()

@@ -119,6 +119,18 @@ class RemovalResults(unittest.TestCase):
             self.assertEqual(cli.main(["plot", str(self.file)]), 0)
         self.assertEqual(Path(out.getvalue().strip()).name, "head_removal.png")
 
+    def test_what_is_cut_is_told_and_legends_lie_outside(self):
+        self.assertNotIn("not shown", figures.draw_all([headway.read_result(self.file)])["head_removal"]._suptitle.get_text())
+        with h5py.File(self.file, "a") as file:
+            file["runs/0/network/greedy/r2"][3] = -3.0
+        figure = figures.draw_all([headway.read_result(self.file)])["head_removal"]
+        self.assertIn("values below \u22121 are not shown", figure._suptitle.get_text())
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            if axes.get_legend() is not None:
+                box = axes.get_legend().get_window_extent()
+                self.assertTrue(box.x0 >= axes.bbox.x1 or box.y0 >= axes.bbox.y1, axes.get_xlabel())
+
     def test_the_figure_does_without_curves(self):
         write_removals(self.file, cumulative=False)
         err = io.StringIO()

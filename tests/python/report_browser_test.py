@@ -221,7 +221,12 @@ class InTheBrowser(PageTest):
                  "accuracy": rows["test accuracy"][-2]}
         self.assertGreater(len(set(text[-1] for text in known.values())), 1)
         for name, text in known.items():
-            self.assertEqual(text[-1], "✓" if abs(float(text[:-2].replace("−", "-"))) <= 2.0 else "✗", f"{name} {text}")
+            limit = 3.18 if name == "accuracy" else 2.0  # 4 chains
+            self.assertEqual(text[-1], "✓" if abs(float(text[:-2].replace("−", "-"))) <= limit else "✗", f"{name} {text}")
+        caption = self.page.run(f"{self.column(0)}.querySelector('.numbers caption').textContent")
+        self.assertIn("✓: at most 2, ✗: more. Of the test accuracy, whose error comes from 4 chains, 3.18.", caption)
+        names = [row[0] for row in self.cells(0, "predictor")]
+        self.assertIn("predictions at most 3.18 standard errors apart: 95 % if the theory is exact", names)
         agree = sum(text[-1] == "✓" for name, text in known.items() if name.startswith("U₁"))
         self.assertEqual(rows["entries of U₁ that agree"][-2], f"{agree} of 10")
 

@@ -106,13 +106,26 @@ class Beside(WithoutPictures):
         with h5py.File(place("errors"), "r+") as file:
             for point in file["points"].values():
                 point.attrs["accuracy_mcse"] = 0.01
-                point["predictor/mcse"] = np.full(40, 0.02)
+                point["predictor/mcse"] = np.concatenate([[1e-6], np.full(39, 0.02)])  # one is tiny by chance
         (solved, sampled), tables = self.table("solve", "errors")
         theory, samples, [table] = solved.points[0], sampled.points[0], tables[0]
         self.assertAlmostEqual(self.rows(table)["test accuracy"]["apart"][0], (theory.accuracy - samples.accuracy) / 0.01, places=1)
-        apart = (theory.predictor.mean - samples.predictor.mean) / 0.02
-        self.assertAlmostEqual(table["predictor"]["apart"][0] / np.sqrt(np.mean(apart ** 2)), 1.0, delta=0.01)
-        self.assertAlmostEqual(table["predictor"]["within"][0], np.mean(np.abs(apart) <= 2.0), places=3)
+        distance, error = theory.predictor.mean - samples.predictor.mean, samples.samples.predictor_mcse
+        ratio = np.sqrt(np.mean(distance ** 2) / np.mean(error ** 2))
+        self.assertAlmostEqual(table["predictor"]["ratio"][0] / ratio, 1.0, delta=0.01)
+        self.assertAlmostEqual(table["predictor"]["within"][0], np.mean(np.abs(distance) <= 3.1824 * error), places=3)
+
+    def test_limits_follow_the_chains(self):
+        shutil.copy(place("sample"), place("chains"))
+        for chains, limit in ((2, 12.7062), (4, 3.1824), (20, 2.0930)):
+            with h5py.File(place("chains"), "r+") as file:
+                for point in file["points"].values():
+                    point.attrs["accuracy_mcse"], point.attrs["chains"] = 0.01, chains
+            rows = self.rows(self.table("solve", "chains")[1][0][0])
+            self.assertAlmostEqual(rows["test accuracy"]["limit"], limit, places=3)
+            self.assertEqual(rows["U_a"]["limit"], 2.0)  # its error comes from effective draws
+            [source] = [point["sources"]["samples"] for point in embedded(made("chains")[0])["cards"][0]["points"][:1]]
+            self.assertAlmostEqual(source["errors"]["accuracy"]["limit"], limit, places=3)
 
     def test_no_error_is_no_agreement(self):
         shutil.copy(place("sample"), place("exact"))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -85,6 +86,12 @@ class Prompt(unittest.TestCase):
         self.assertIn("1 point (N 10, T 0.01)", repr(result))
         self.assertIn(", partial>", repr(result))
         self.assertIn("not converged", repr(result.points[0]))
+
+    def test_widths_of_layers_that_differ_are_all_told(self):
+        result = headway.read_result(place("solve"))
+        points = [replace(result.points[0], widths=widths) for widths in ((10, 20, 30), (50, 20, 30))]
+        self.assertIn("2 points (N 10,20,30 to 50,20,30, T 0.01)", replace(result, points=tuple(points)).summary)
+        self.assertIn("1 point (N 10,20,30, T 0.01)", replace(result, points=tuple(points[:1])).summary)
 
     def test_long_values_have_short_forms(self):
         self.assertEqual(brief(np.ones((3, 4))), "array [3, 4]")

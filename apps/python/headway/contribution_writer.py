@@ -12,6 +12,7 @@ import numpy as np
 from headway.dataset_checks import Checker
 from headway.dataset_files import create_numbers, new_file, write_head_names, write_header
 from headway.errors import BadDataError
+from headway.labels import are_classes
 from headway.network_writer import (Options, Source, check_paths, checked_labels, guarded,
                                     network_errors, write_labels)
 
@@ -31,7 +32,7 @@ def write_contributions(path: Path, sources: Mapping[str, Source],
     heads = [len(layer) for layer in names]
     check_paths(heads)
     labels = checked_labels(sources, options.classes)
-    if options.classes == 0 or not _are_classes(labels["train"]):
+    if options.classes == 0 or not are_classes(labels["train"]):
         mean = labels["train"].mean(axis=0)
         labels = {name: array - mean for name, array in labels.items()}
     with network_errors(), new_file(path, overwrite) as file:
@@ -46,12 +47,6 @@ def write_contributions(path: Path, sources: Mapping[str, Source],
         if faults:
             raise BadDataError(faults)
     return path
-
-
-def _are_classes(labels: np.ndarray) -> bool:
-    if labels.ndim == 1:
-        return bool(np.isin(labels, (-1.0, 1.0)).all())
-    return bool(np.isin(labels, (0.0, 1.0)).all() and (labels.sum(axis=1) == 1.0).all())
 
 
 def _write_split(file: h5py.File, name: str, source: Source, heads: Sequence[int],

@@ -27,6 +27,13 @@ def checked_classes(classes: object) -> int | None:
     return int(classes)
 
 
+def are_classes(targets: np.ndarray) -> bool:
+    """Whether labels as the theory takes them are classes: -1 and +1 of one output, one-hot rows of several."""
+    if targets.ndim == 1:
+        return bool(np.isin(targets, (-1.0, 1.0)).all())
+    return bool(np.isin(targets, (0.0, 1.0)).all() and (targets.sum(axis=1) == 1.0).all())
+
+
 def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: list[str]) -> dict[str, np.ndarray]:
     """Labels as the theory takes them.
 

@@ -20,12 +20,22 @@ from headway.record_reader import read
 @record("predicted_point", "sets/<name>")
 @dataclass(frozen=True, repr=False)
 class PredictedSet(Brief, Stored):
-    """What one point predicts on one set of inputs."""
+    """What one point predicts on one set of inputs.
+
+    Attributes
+    ----------
+    right_sign_probability : ndarray of shape (example,), or None
+        Probability that f has the sign of its mean; of one output alone.
+    predicted_class : ndarray of int, shape (example,), or None
+        Of two classes the sign of the mean: -1 and +1, also if the labels were 0 and 1. Of more the largest output, counted
+        from 0. What `headway.predict` returns has neither for a result whose targets are real numbers. A file does not say
+        which targets they were: read from it, both are of the signs.
+    """
 
     mean: np.ndarray
     sd: np.ndarray
     right_sign_probability: np.ndarray | None
-    predicted_class: np.ndarray
+    predicted_class: np.ndarray | None
 
 
 @record("predicted_point")
@@ -57,12 +67,12 @@ class PredictedPoint(Brief, Stored):
 
     @property
     def right_sign_probability(self) -> np.ndarray | None:
-        """ndarray or None: the probability of the sign of the mean on the only set."""
+        """ndarray or None: the probability of the sign of the mean on the only set; None for real targets."""
         return self._only.right_sign_probability
 
     @property
-    def predicted_class(self) -> np.ndarray:
-        """ndarray: the predicted class on the only set."""
+    def predicted_class(self) -> np.ndarray | None:
+        """ndarray or None: the predicted class on the only set, of two classes -1 or +1; None for real targets."""
         return self._only.predicted_class
 
     @property
@@ -115,9 +125,16 @@ class PredictResult(Shown):
     def summary(self) -> str:
         """str: what it is, in one line."""
         count = len(self.points)
-        sets = {name: len(one.predicted_class) for name, one in self.points[0].sets.items()} if count else {}
+        sets = {name: len(one.mean) for name, one in self.points[0].sets.items()} if count else {}
         return (f"{self.study}, {count} point{'' if count == 1 else 's'}, "
                 + ", ".join(f"{size} examples of {name}" for name, size in sets.items()))
+
+
+def forget_classes(result: PredictResult) -> None:
+    """Of a new result of real targets, whose signs are no classes."""
+    for point in result.points:
+        for one in point.sets.values():
+            vars(one).update(right_sign_probability=None, predicted_class=None)
 
 
 def read_predictions(file: h5py.File | memory.Group, path: Path) -> PredictResult:

@@ -20,8 +20,9 @@ from headway.compute import file_of, names_of
 from headway.datasets import arrays_of
 from headway.display import Shown
 from headway.errors import BadDataError, UsageError
+from headway.labels import are_classes
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
-from headway.prediction_results import PredictResult, read_predictions
+from headway.prediction_results import PredictResult, forget_classes, read_predictions
 from headway.signatures import with_known_arguments
 from headway.study_files import text_of_path
 from headway.words import in_python, python_words
@@ -81,8 +82,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     Returns
     -------
     PredictResult or NetworkPredictResult
-        For each point the arrays `mean`, `sd`, `right_sign_probability` and `predicted_class`. Of trained networks the same
-        for each group of runs that differ in their seeds alone.
+        For each point the arrays `mean`, `sd`, `right_sign_probability` and `predicted_class`. Two classes are -1 and +1, also
+        if the labels were 0 and 1. Of real targets the last two are None. Of trained networks the same for each group of runs
+        that differ in their seeds alone.
 
     Raises
     ------
@@ -146,6 +148,8 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
         done = native.module().compute("predict", request)
     read = read_network_predictions if done.kind == "network_predict" else read_predictions
     made = read(memory.Group("/", done.tree()), Path(caller))
+    if isinstance(made, PredictResult) and _targets_are_numbers(request["input"]):
+        forget_classes(made)
     vars(made).update(_computation=done)
     return made
 
@@ -162,6 +166,11 @@ def _input_of(result: Any) -> str:
 def _heads_of(path: str) -> list[int]:
     with hdf5.open_file(path) as file:
         return [int(count) for count in np.atleast_1d(file.attrs.get("heads", []))]
+
+
+def _targets_are_numbers(path: str) -> bool:
+    with hdf5.open_file(path) as file:
+        return "labels/train" in file and not are_classes(file["labels/train"][()])
 
 
 def _arrays(given: Mapping[str, Any], heads: Any) -> ArrayData:

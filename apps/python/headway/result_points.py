@@ -385,6 +385,11 @@ class TemperatureChoice:
         return self.chosen.temperature
 
 
+def width_text(widths: Sequence[int]) -> str:
+    """"10" where all layers have one width, else "10,20,30"."""
+    return str(widths[0]) if len(set(widths)) == 1 else ",".join(map(str, widths))
+
+
 def span(values: Sequence[float], to: str = "") -> str:
     """"10" of equal values; else "10 to 1000" with `to`, and all of them without."""
     if len(set(values)) <= 1:

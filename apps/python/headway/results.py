@@ -17,7 +17,7 @@ from headway.head_table import HeadTable, head_table
 from headway.later import may_come_later
 from headway.network_results import NetworkPruning
 from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,
-                                   Pruning, Samples, SetMeasures, TemperatureChoice, number, span)
+                                   Pruning, Samples, SetMeasures, TemperatureChoice, number, span, width_text)
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -159,7 +159,8 @@ class Result(Shown):
     def summary(self) -> str:
         """str: what it is, in one line."""
         count, paths = len(self.points), len(self.paths)
-        sizes = [span([max(point.widths) for point in self.points], " to "),
+        widths = [width_text(each) for each in sorted({point.widths for point in self.points}, key=lambda each: (max(each), each))]
+        sizes = [" to ".join(dict.fromkeys((*widths[:1], *widths[-1:]))),
                  span([point.temperature for point in self.points], " to ")]
         points = f"{count} point{'' if count == 1 else 's'}"
         if count:

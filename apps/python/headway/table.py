@@ -10,12 +10,14 @@ import numpy as np
 from headway.errors import UsageError
 from headway.head_table import head_label
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.monte_carlo import rhat_text
 from headway.network_predictions import NetworkAnswers, NetworkPredictResult
 from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
 from headway.rank_results import RankResult
 from headway.ranking.measured import CUTS
+from headway.result_points import width_text
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
@@ -67,7 +69,7 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
                              "results of headway prune on a data set with a trained network")
     header = ["score", "N", "T", "networks", "rank corr. with drops", "p",
               "accuracy with half pruned", "less random order"]
-    rows = [[found.name, "-" if found.widths is None else _width_text(found.widths),
+    rows = [[found.name, "-" if found.widths is None else width_text(found.widths),
              f"{found.temperature:g}" if found.widths is not None else "-",
              str(len(found.correlations)), _spread(found.correlations, 2),
              "-" if math.isnan(found.p_value) else f"{found.p_value:.2g}",
@@ -90,11 +92,7 @@ def _attribute(name: str, form: str) -> Callable[[Point], str]:
 
 
 def _widths(point: Point) -> str:
-    return _width_text(point.widths)
-
-
-def _width_text(widths: Sequence[int]) -> str:
-    return str(widths[0]) if len(set(widths)) == 1 else ",".join(map(str, widths))
+    return width_text(point.widths)
 
 
 def _solve_columns(result: Result) -> list[Column]:
@@ -182,7 +180,7 @@ def _sample_columns(result: Result) -> list[Column]:
             ("test MSE", lambda point: _number(point.test_mean_squared_error, 4)),
             *_set_columns(result),
             ("U_a", lambda point: _number(point.readout_scalar, 4)),
-            ("R-hat", _attribute("rhat_max", ".3f")), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
+            ("R-hat", lambda point: rhat_text(float(point.attributes.get("rhat_max", math.nan)))), ("bulk ESS", _attribute("ess_bulk_min", ".0f")),
             ("tail ESS", _attribute("ess_tail_min", ".0f")),
             ("E-BFMI", _attribute("ebfmi_min", ".2f")), ("divergences", _attribute("divergences", "d")),
             ("log p(y)", _attribute("log_evidence", ".2f")),
@@ -237,12 +235,12 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _predicted_rows(result: PredictResult) -> tuple[list[str], list[list[str]]]:
-    rows = [[_width_text(point.widths), f"{point.temperature:g}", name, str(at + 1),
+    rows = [[width_text(point.widths), f"{point.temperature:g}", name, str(at + 1),
              " ".join(f"{value:.4f}" for value in np.atleast_1d(one.mean[at])),
              " ".join(f"{value:.4f}" for value in np.atleast_1d(one.sd[at])),
              "-" if one.right_sign_probability is None else f"{one.right_sign_probability[at]:.4f}",
-             str(int(one.predicted_class[at]))]
-            for point in result.points for name, one in point.sets.items() for at in range(len(one.predicted_class))]
+             "-" if one.predicted_class is None else str(int(one.predicted_class[at]))]
+            for point in result.points for name, one in point.sets.items() for at in range(len(one.mean))]
     return ["widths", "T", "set", "example", "mean", "sd", "right sign", "class"], rows
 
 

@@ -12,6 +12,9 @@ std::string quoted_text(std::string_view text);
 /// The fewest digits that read back to the same double, always with a point or an exponent.
 std::string number_text(double value);
 
+/// Three decimals; of a number above 1000 four significant digits, as "6.744e+15".
+std::string short_number_text(double value);
+
 /// At most `length` bytes of `text`, never through a UTF-8 character, with "..." where cut.
 std::string clip(const std::string& text, std::size_t length);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "headway/core/text.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/sampling/diagnostics.hpp"
 
@@ -181,8 +182,8 @@ MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimens
 void judge_diagnostics(SamplePoint& point) {
   if (point.rhat_max > kUsableRhat) {
     point.warnings.push_back(fmt::format(
-        "R-hat {:.3f} > {}: the chains have not mixed. Raise sample.warmup and sample.draws",
-        point.rhat_max, kUsableRhat));
+        "R-hat {} > {}: the chains have not mixed. Raise sample.warmup and sample.draws",
+        short_number_text(point.rhat_max), kUsableRhat));
   } else if (point.rhat_max > kGoodRhat) {
     point.warnings.push_back(
         fmt::format("R-hat {:.3f} > {}: error bars are too small. Raise sample.draws",

@@ -59,6 +59,9 @@ TEST_CASE("numbers are written with the digits that read back to them, and look 
   CHECK(number_text(3.0) == "3.0");
   CHECK(number_text(-0.0) == "-0.0");
   CHECK(number_text(0.1) == "0.1");
+  CHECK(short_number_text(1.0125) == "1.012");
+  CHECK(short_number_text(1000.0) == "1000.000");
+  CHECK(short_number_text(6744475883888558.0) == "6.744e+15");
   CHECK(number_text(1e-7) == "1e-07");
   CHECK(number_text(1e300) == "1e+300");
   CHECK(number_text(std::numeric_limits<double>::quiet_NaN()) == "nan");

@@ -98,6 +98,8 @@ TEST_CASE("draws that cannot be used say why, the worst first") {
         "R-hat is undefined: 6 draws a chain are too few, or no chain moved");
   CHECK(fault([](SamplePoint& p) { p.rhat_max = 1.2345; }) ==
         "R-hat 1.234 > 1.05: the chains have not mixed");
+  CHECK(fault([](SamplePoint& p) { p.rhat_max = 6744475883888558.0; }) ==
+        "R-hat 6.744e+15 > 1.05: the chains have not mixed");
 }
 
 TEST_CASE("effective draws a second need both") {

@@ -72,7 +72,7 @@ FIGURES: dict[str, FigureKind] = {
         shows="Left: the score of each head. Middle: what the theory's predictor loses without it. Right: one "
               "against the other"),
     "pruning": FigureKind(
-        _first(heads.curves_available), heads.draw_curves, verb="prune", needs="test examples and prune.cumulative",
+        _first(heads.curves_available), heads.draw_curves, verb="prune", needs="test examples, prune.cumulative and a layer of several heads",
         shows="Accuracy as heads are removed one by one, in four orders, or the squared error where labels are "
               "numbers. The grey band is the standard deviation over random orders"),
     "head_worth": FigureKind(

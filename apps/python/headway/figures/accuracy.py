@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from headway import monte_carlo
 from headway.errors import UsageError
 from headway.figures import style
 from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
@@ -22,7 +22,6 @@ THEORY_NAME, CORRECTED_NAME = "theory (saddle point)", "theory with 1/$N$ correc
 SAMPLE_LOOKS = ((style.SAMPLES, "D"), (style.OVERLAY[3], "v"), (style.OVERLAY[4], "^"),
                 (style.OVERLAY[5], "P"))
 SIDE_STEP = 1.05
-ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
 BANDS_UP_TO = 3  # curves whose test-set errors can be told apart when drawn
 
 
@@ -52,9 +51,10 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     else:
         bands = _results(axes, results, names, options, measure)
         same = len({result.study for result in results}) == 1
-        drawn = [group for group in axes.containers if isinstance(group, ErrorbarContainer) and group.has_yerr]
+        drawn = [monte_carlo.by_chains(point) for result in results if result.kind == "sample"
+                 for point in points_at(result, main_temperature(result, options)) if math.isfinite(measure_error(point))]
         style.head_line(figure, title, main, main_temperature(main, options), *about_test_set(main, bands),
-                        *([f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if drawn else []),
+                        *([f"bars: {monte_carlo.bars_text(drawn)}"] if drawn else []),
                         study=same or options.limits_only)
     width_axis(axes, [point for result in results for point in result.points
                       if len(point.widths) == len(main.points[0].widths)])
@@ -105,6 +105,11 @@ def measure_error(point: Point) -> float:
     if not math.isfinite(point.accuracy):
         return math.nan
     return float(point.attributes.get("accuracy_mcse", math.nan))
+
+
+def measure_bar(point: Point) -> float:
+    """Half the length of the bar that holds 95 % of it."""
+    return monte_carlo.by_chains(point) * measure_error(point)
 
 
 def set_error(result: Result, point: Point) -> float:
@@ -171,8 +176,8 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
             continue
         if result.kind == "sample":
             own = style.INK if options.limits_only else colour  # with limits only, there is one curve to belong to
-            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0]
-                     if single else own, sampled, [measure_error(point) for point in points])
+            of = f"{name}: samples" if not single and not options.limits_only else "posterior samples"
+            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0] if single else own, sampled, of)
             sampled += 1
         else:
             _curve(axes, points, values, colour,
@@ -222,13 +227,15 @@ def _corrected(axes: Axes, points: Sequence[Point], measure: Measure) -> None:
 
 
 def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
-             index: int, errors: Sequence[float]) -> None:
+             index: int, name: str) -> None:
     """The posterior-mean predictor, with bars where its Monte Carlo error is known; several samplers
     stand beside each other."""
-    bars = style.error_bars(ERROR_BARS * np.asarray(errors))
+    bars = style.error_bars([measure_bar(point) for point in points])
     method = points[0].method
     x = [width_value(point, points) * SIDE_STEP ** index for point in points]
-    name = f"posterior samples ({method})" if method else "posterior samples"
+    name += f" ({method})" if method else ""
+    twins = sum(label.startswith(name) for label in axes.get_legend_handles_labels()[1])
+    name += f" {twins + 1}" if twins else ""
     axes.errorbar(x, values, yerr=bars, color=colour, linestyle="none",
                   marker=SAMPLE_LOOKS[index % len(SAMPLE_LOOKS)][1], markersize=4.5, capsize=2.5,
                   elinewidth=1.0, zorder=5,

@@ -25,13 +25,14 @@ def available(result: Result) -> bool:
 
 
 def curves_available(result: Result) -> bool:
-    """Whether the result has curves of heads removed: of accuracy, or of the squared error where labels are no classes."""
+    """Whether the result has curves of heads removed: of accuracy, or of the squared error where labels are no classes. The
+    last head of a layer stays, so layers of one head have a single point."""
     return any(_has_curves(point) for point in result.points)
 
 
 def _has_curves(point: Point) -> bool:
     return (point.pruning is not None and point.pruning.by_score is not None
-            and bool(np.isfinite(point.pruning.by_score).any()))
+            and len(point.pruning.by_score) > 1 and bool(np.isfinite(point.pruning.by_score).any()))
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:

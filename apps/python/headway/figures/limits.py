@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
                                        width_value)
+from headway.monte_carlo import BY_DRAWS, bars_text, by_chains, span
 from headway.results import Point, Result
 
 FEWEST_WIDTHS = 3
-ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
 CLEAR = 5.0  # errors by which a gap must stand out for a guide line to go through it
 
 
@@ -25,7 +25,7 @@ class Gap:
     """Distances of two theories from the samples at the points of `widths`, NaN where undefined.
 
     `noise` is the distance that Monte Carlo error alone would give an exact theory. The errors are standard errors of the
-    distances.
+    distances, and 95 % of them lie within `limit` errors.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Gap:
     corrected: np.ndarray
     corrected_error: np.ndarray
     noise: np.ndarray
+    limit: np.ndarray
 
 
 def available(result: Result) -> bool:
@@ -65,26 +66,36 @@ def gaps(result: Result, temperature: float | None = None) -> dict[str, Gap]:
         "U_a": _gap("readout $U_a$: relative distance", widths, points, _readout),
     }
     if all(point.predictor.mean is not None for point in points):
-        found["predictor"] = _gap("mean predictor: root-mean-square distance", widths, points, _predictor)
+        found["predictor"] = _gap("mean predictor: root-mean-square distance", widths, points, _predictor, by_chains)
     if all(math.isfinite(point.accuracy) for point in points):
-        found["accuracy"] = _gap("test accuracy: difference", widths, points, _accuracy)
+        found["accuracy"] = _gap("test accuracy: difference", widths, points, _accuracy, by_chains)
     return found
 
 
 Quantity = Callable[[Point], tuple]  # sampled mean, its error, saddle point, corrected, unit
 
 
-def _gap(name: str, widths: np.ndarray, points: Sequence[Point], quantity: Quantity) -> Gap:
+def _by_draws(point: Point) -> float:
+    return BY_DRAWS
+
+
+def _gap(name: str, widths: np.ndarray, points: Sequence[Point], quantity: Quantity,
+         limit: Callable[[Point], float] = _by_draws) -> Gap:
     rows = []
     for point in points:
         mean, error, saddle, corrected, unit = quantity(point)
-        rows.append([*_distance(mean, error, saddle, unit), *_distance(mean, error, corrected, unit),
-                     math.sqrt(np.sum(np.square(error))) / unit])
+        together = limit is by_chains
+        rows.append([*_distance(mean, error, saddle, unit, together), *_distance(mean, error, corrected, unit, together),
+                     math.sqrt(np.sum(np.square(error))) / unit, limit(point)])
     return Gap(name, widths, *np.array(rows).T)
 
 
-def _distance(mean, error, theory, unit: float) -> tuple[float, float]:
-    """|mean - theory| in Frobenius norm, divided by `unit`, and its standard error to first order."""
+def _distance(mean, error, theory, unit: float, together: bool) -> tuple[float, float]:
+    """|mean - theory| in Frobenius norm, divided by `unit`, and its standard error to first order.
+
+    `together`: the means of the same few chains are off in all entries together, as those of predictions are. Then errors do
+    not average out: theirs add up, and the sum has no more degrees of freedom than one of them.
+    """
     if theory is None:
         return math.nan, math.nan
     difference = np.atleast_1d(np.asarray(mean) - theory)
@@ -92,7 +103,8 @@ def _distance(mean, error, theory, unit: float) -> tuple[float, float]:
     error = np.broadcast_to(error, difference.shape)
     if distance == 0.0:
         return 0.0, math.sqrt(np.sum(error ** 2)) / unit
-    return distance / unit, math.sqrt(np.sum((difference * error) ** 2)) / distance / unit
+    terms = np.abs(difference) * error / distance / unit
+    return distance / unit, float(np.sum(terms)) if together else math.sqrt(np.sum(terms ** 2))
 
 
 def _corrected(point: Point):
@@ -149,10 +161,16 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     style.legend_outside(panels[1], list(named.values()), list(named))
     method = points[0].method
     style.head_line(figure, "Where the theory ends: its distance from posterior samples", result, temperature,
-                    f"{method} samples" if method else "samples", f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors",
+                    f"{method} samples" if method else "samples", _bars_text(found),
                     "grey: what the Monte Carlo error alone would show",
                     *(["arrows: no difference"] if _equal(found.get("accuracy")) else []))
     return figure
+
+
+def _bars_text(found: dict[str, Gap]) -> str:
+    names = [name for name in ("predictor", "accuracy") if name in found]
+    others = span(limit for name in names for limit in found[name].limit)
+    return f"bars: {bars_text([BY_DRAWS])}" + (f"; {' and '.join(names)} ± {others}" if others else "")
 
 
 def _equal(gap: Gap | None) -> bool:
@@ -171,9 +189,9 @@ def _panel(axes: Axes, gap: Gap, paths: int, discrete: bool, test) -> None:
             axes.plot(gap.widths[equal], np.full(equal.sum(), floor), linestyle="none", marker=7,
                       color=colour, clip_on=False)
             values = np.where(equal, math.nan, values)
-        low = np.minimum(ERROR_BARS * errors, 0.999 * values)
+        bars = gap.limit * errors
         axes.errorbar(gap.widths, values, color=colour,
-                      yerr=style.error_bars([low, ERROR_BARS * errors]),
+                      yerr=style.error_bars([np.minimum(bars, 0.999 * values), bars]),
                       marker=marker, markerfacecolor=face, linewidth=1.0, elinewidth=1.0,
                       capsize=2.0, label=name, zorder=3)
     if floor is None and np.any(gap.noise > 0.0):

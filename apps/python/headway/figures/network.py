@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headway import monte_carlo
 from headway.figures import accuracy, heads, style
 from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
                                               name_paths)
@@ -326,12 +327,11 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
 
 def _samples(axes: Axes, points: list[Point], name: str) -> None:
     """Accuracy of the posterior-mean predictor; on the test set with its Monte Carlo error."""
-    errors = [accuracy.measure_error(point) if name == "test" else math.nan for point in points]
-    bars = style.error_bars(accuracy.ERROR_BARS * np.array(errors))
+    bars = style.error_bars([accuracy.measure_bar(point) if name == "test" else math.nan for point in points])
     temperatures = {point.temperature for point in points}
     at = f", T = {points[0].temperature:g}" if len(temperatures) == 1 else ""
     axes.errorbar([width_value(point, points) for point in points],
                   [accuracy_on(point, name) for point in points], yerr=bars, color=style.SAMPLES,
                   linestyle="none", marker="D", markersize=4.5, capsize=2.5, elinewidth=1.0,
                   label=f"posterior samples{at}" +
-                  ("" if bars is None else f",\n± {accuracy.ERROR_BARS:g} Monte Carlo standard errors"), zorder=5)
+                  ("" if bars is None else f",\n{monte_carlo.bars_text(map(monte_carlo.by_chains, points))}"), zorder=5)

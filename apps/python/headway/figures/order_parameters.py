@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 
+from headway import monte_carlo
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
                                        point_label, points_at, share_shown, width_axis, width_value)
@@ -175,13 +176,13 @@ def _readout_panel(axes: Axes, result: Result, points: Sequence[Point], x: list[
 
 
 def _sampled_readout(axes: Axes, points: Sequence[Point], outputs: int) -> None:
-    bars = style.error_bars([2.0 * _trace(point.samples.readout_mcse) for point in points]
+    bars = style.error_bars([monte_carlo.BY_DRAWS * _trace(point.samples.readout_mcse) for point in points]
                             if outputs == 1 else [])
     axes.errorbar([width_value(point, points) for point in points],
                   [point.readout_scalar for point in points], yerr=bars, color=style.SAMPLES,
                   marker="D", markersize=4.2, linestyle="none", elinewidth=1.0, capsize=2.0,
                   zorder=5, label=f"posterior samples ({points[0].method})" +
-                  ("" if bars is None else "\n± 2 Monte Carlo standard errors"))
+                  ("" if bars is None else f"\n± {monte_carlo.BY_DRAWS:g} Monte Carlo standard errors"))
 
 
 def _trace(value: np.ndarray | None) -> float:

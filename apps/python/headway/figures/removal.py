@@ -31,19 +31,22 @@ def draw(results: Sequence[RemovalResult], options: PlotOptions) -> Figure:
     rows = max(len(_kinds(result.runs_of(label))) for label in result.labels)
     curves = any(map(_has_curves, result.runs))
     columns = [_losses, *([_curves] if curves else []), _correlations]
-    figure = style.new_figure(12.4 * len(columns) / 3, 0.9 + len(result.labels) * max(2.9, 0.9 + 0.24 * rows))
+    figure = style.new_figure(0.9 + 12.4 * len(columns) / 3, 0.9 + len(result.labels) * max(2.9, 0.9 + 0.24 * rows))
     panels = figure.subplots(len(result.labels), len(columns), squeeze=False)
+    cut = False
     for row, label in zip(panels, result.labels):
         runs = result.runs_of(label)
         for axes, show in zip(row, columns):
             show(axes, runs)
         row[0].set_title(label)
+        cut |= curves and runs[0].metric == "r2" and row[1].dataLim.y0 < LOWEST_R2
     measured = result.runs[0].network.measured_on.replace("_", " ")
     style.head_line(figure, "Heads removed from trained networks", replace(result, provenance={}), None,
                     f"measured on {measured} examples", "left: bars ± 1 standard error over examples",
                     *(["middle: lowest score first, in the colours of the right, mean ± 1 standard error over networks",
                        *(["grey band: ± 1 standard deviation over random orders"] if all(
-                           run.network.random is not None for run in result.runs) else [])] if curves else []),
+                           run.network.random is not None for run in result.runs) else []),
+                       *([f"middle: values below {LOWEST_R2:g} are not shown".replace("-", "\u2212")] if cut else [])] if curves else []),
                     "right: diamonds are means ± 1 standard error over networks, circles are single networks with the range "
                     "of 95 % of redrawn examples")
     return figure
@@ -106,7 +109,7 @@ def _losses(axes: Axes, runs: Sequence[RemovalRun]) -> None:
     axes.set_xlabel("heads, the most needed first")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("rise of the loss without the head")
-    axes.legend(loc="upper right", fontsize=7.0)
+    style.legend_outside(axes, fontsize=7.0)
     style.light_grid(axes)
 
 
@@ -137,7 +140,8 @@ def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
         whole = max(run.network.accuracy_on(run.network.measured_on)[0] for run in runs)
         axes.set_ylim(max(LOWEST_R2, axes.get_ylim()[0]), min(1.0, whole + 0.15))
     style.light_grid(axes)
-    axes.legend(loc="upper right", fontsize=7.0)
+    if axes.get_legend_handles_labels()[1]:
+        style.legend_above(axes, columns=1, fontsize=7.0)
 
 
 def _curve(axes: Axes, found: Sequence, colour, label: str | None = None) -> None:

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
                                        share_shown, spread, width_value)
+from headway.monte_carlo import BY_DRAWS, rhat_text
 from headway.results import Point, Result
 
-ERROR_BARS = 2.0  # Monte Carlo standard errors shown on each side
 MOST_PANELS = 4  # widths side by side
 RANK_BINS = 20
 
@@ -64,7 +64,7 @@ def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
     style.legend_outside(panels[0, -1], handletextpad=0.2)
     known = any(np.isfinite(sampled.samples.mcse[0]).any() for sampled, _ in pairs
                 if sampled.samples.mcse)
-    bars = [f"bars: ± {ERROR_BARS:g} Monte Carlo standard errors"] if known else []
+    bars = [f"bars: ± {BY_DRAWS:g} Monte Carlo standard errors"] if known else []
     style.head_line(figure, "Entries of U₁: theory against posterior samples", sample, temperature,
                     "one point for each entry", *share_shown(shown, points), *bars)
     return figure
@@ -90,7 +90,7 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
         look = {"color": colour, "marker": marker, "markerfacecolor": face, "linestyle": "none",
                 "markersize": 4.5, "zorder": 3}
         top.plot(values, mean, label=name, **look)
-        bottom.errorbar(values, mean - values, yerr=style.error_bars(ERROR_BARS * error), elinewidth=1.0,
+        bottom.errorbar(values, mean - values, yerr=style.error_bars(BY_DRAWS * error), elinewidth=1.0,
                         capsize=2.0, **look)
     top.set_title(point_label(theory))
     top.set_ylim(*ends)
@@ -123,7 +123,7 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     extra = [point_label(point), *([f"{point.method} sampler"] if point.method else [])]
     rhat = float(point.attributes.get("rhat_max", math.nan))
     if math.isfinite(rhat):
-        extra.append(f"largest $\\hat{{R}}$ {rhat:.3f}")
+        extra.append(f"largest $\\hat{{R}}$ {rhat_text(rhat)}")
     style.head_line(figure, "Draws of every chain, and their ranks", result, point.temperature,
                     *extra, f"colours: {style.counted(len(colours), 'chain')}",
                     "flat histograms (dashed): the chains agree")

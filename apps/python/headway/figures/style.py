@@ -167,14 +167,18 @@ _HEAD_LINE, _HEAD_MARGIN = 0.15, 0.1  # inches
 _FIXED_TOP, CONSTRAINED_TOP = 0.08, 0.05  # inches above the title; the second is what new_figure() leaves around panels
 
 
+def text_width(text: str, font: FontProperties = _HEAD_FONT) -> float:
+    """In inches; the font is as large as that of names beside an axis."""
+    maths = text.replace(r"\$", "").count("$") > 0
+    return RendererAgg(1, 1, 72.0).get_text_width_height_descent(text, font, maths)[0] / 72.0
+
+
 def _broken(parts: Sequence[str], width: float, font: FontProperties, between: str) -> list[str]:
     """`parts` joined into as few lines as fit `width` inches; a part is never broken."""
-    measure = RendererAgg(1, 1, 72.0)
     lines: list[str] = []
     for part in parts:
         longer = f"{lines[-1]}{between}{part}" if lines else part
-        maths = longer.replace(r"\$", "").count("$") > 0
-        if lines and measure.get_text_width_height_descent(longer, font, maths)[0] <= 72.0 * width:
+        if lines and text_width(longer, font) <= width:
             lines[-1] = longer
         else:
             lines.append(part)
@@ -217,10 +221,10 @@ def legend_outside(axes: Axes, *entries, **options) -> None:
     axes.legend(*entries, loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
 
-def legend_above(axes: Axes, *entries, columns: int = 2) -> None:
+def legend_above(axes: Axes, *entries, columns: int = 2, **options) -> None:
     """The legend between the head line and the panel."""
     axes.legend(*entries, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncol=columns,
-                columnspacing=1.4, borderaxespad=0.1)
+                columnspacing=1.4, borderaxespad=0.1, **options)
 
 
 def no_frame(axes: Axes) -> None:

@@ -12,6 +12,8 @@ from headway.figures import heads, style
 from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
 from headway.results import Point, Result
 
+LEAST_WIDTH = 4.0  # inches of the panels together: of less, the lines above them take the height
+
 
 def _has_changes(point: Point) -> bool:
     changes = point.pruning.values.get("squared_error_change") if point.pruning else None
@@ -27,12 +29,12 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     of U_1, thin ones over redrawn examples. Diamonds: the same cut without the theory, where the file has it."""
     result = results[0]
     points = [point for point in chosen_points(result, options) if _has_changes(point)]
-    count = len(points[0].pruning.score)
-    figure = style.new_figure(1.9 + 2.5 * len(points), 1.45 + 0.22 * max(count, 4))
+    count, names = len(points[0].pruning.score), heads.names(points[0].pruning)
+    figure = style.new_figure(0.95 + max(map(style.text_width, names)) + max(LEAST_WIDTH, 2.5 * len(points)), 1.75 + 0.22 * max(count, 4))
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
         _panel(axes, point)
-    panels[0].set_yticks(np.arange(count), heads.names(points[0].pruning))
+    panels[0].set_yticks(np.arange(count), names)
     every = [point for point in points_at(result, points[0].temperature) if _has_changes(point)]
     style.head_line(figure, "Predicted change of the squared error without each head", result, points[0].temperature,
                     *share_shown(points, every), "thick bars: ± 1 standard deviation over the posterior of $U_1$",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from headway.figures.accuracy import measure_error
+from headway.monte_carlo import BY_DRAWS, by_chains
 from headway.report.cards import Place
 from headway.report.numbers import plain, rounded
 from headway.results import Corrected, Point, Result
 
-AGREE = 2.0  # standard errors within which theory and samples are said to agree
 MOST_ENTRIES = 21  # of U_1 that are listed: all of them for six paths
 MOST_DOTS = 150  # predictions that are drawn at most
 
@@ -22,7 +22,7 @@ def beside(result: Result, place: Place) -> list[dict[str, Any]]:
 
     A row has "theory" (the saddle point), "corrected", the samples' "mean" with its Monte Carlo standard
     "error" and the "sd" of the posterior, and "apart": how many of these errors theory and corrected theory
-    lie above the samples. All are None where they are not known.
+    lie above the samples. At most "limit" of them are chance. All are None where they are not known.
     """
     if place.samples:
         return [_table(result, place.theory, sampled) for sampled in place.samples]
@@ -41,9 +41,9 @@ def _table(result: Result, theory: Point | None, sampled: Point | None) -> dict[
 
 
 def _row(name: str, theory: Any, corrected: Any, mean: Any = math.nan, error: Any = math.nan,
-         sd: Any = math.nan) -> dict[str, Any]:
+         sd: Any = math.nan, limit: float = BY_DRAWS) -> dict[str, Any]:
     values = [math.nan if value is None else float(value) for value in (theory, corrected, mean, error, sd)]
-    return {"name": name, **dict(zip(("theory", "corrected", "mean", "error", "sd"), map(plain, values))),
+    return {"name": name, "limit": plain(limit), **dict(zip(("theory", "corrected", "mean", "error", "sd"), map(plain, values))),
             "apart": [_apart(values[0], values[2], values[3]), _apart(values[1], values[2], values[3])]}
 
 
@@ -71,12 +71,12 @@ def _measured(name: str, attribute: str, theory: Point | None, corrected: Correc
               sampled: Point | None) -> dict[str, Any]:
     values = [getattr(measured, attribute, math.nan) if measured is not None else math.nan
               for measured in (theory, corrected, sampled)]
-    error = math.nan
+    error, limit = math.nan, BY_DRAWS
     if sampled is not None and attribute == "accuracy":
-        error = measure_error(sampled)
+        error, limit = measure_error(sampled), by_chains(sampled)
     elif sampled is not None and attribute == "log_evidence":
         error = sampled.attributes.get("log_evidence_error", math.nan)
-    return _row(name, *values, error)
+    return _row(name, *values, error, limit=limit)
 
 
 def _readout(measured: Point | Corrected | None) -> float:
@@ -107,7 +107,7 @@ def _entries(result: Result, theory: Point | None, corrected: Corrected | None, 
     upper = np.triu_indices(len(shown))
     columns = [np.full(len(upper[0]), math.nan) if matrix is None else matrix[upper] for matrix in matrices.values()]
     rows = [_row(_entry_name(result, *place), *values) for place, values in zip(zip(*upper), zip(*columns))]
-    within = [sum(abs(row["apart"][which]) <= AGREE for row in rows if row["apart"][which] is not None)
+    within = [sum(abs(row["apart"][which]) <= BY_DRAWS for row in rows if row["apart"][which] is not None)
               for which in (0, 1)]
     known = [sum(row["apart"][which] is not None for row in rows) for which in (0, 1)]
     largest = np.sort(np.argsort(-np.abs(shown[upper]), kind="stable")[:MOST_ENTRIES])
@@ -126,14 +126,20 @@ def _entry_name(result: Result, row: int, column: int) -> str:
 
 
 def _predictor(theory: Point | None, corrected: Corrected | None, sampled: Point | None) -> dict[str, Any] | None:
-    """Distances of the mean predictors on the test set, and some of the predictions to draw."""
+    """Distances of the mean predictors on the test set, and some of the predictions to draw.
+
+    An error of few chains may be tiny by chance, which says nothing of the prediction. So "ratio" divides the root mean
+    squares, and is about 1 if the theory is exact. Errors of predictions depend on each other, so that the ratio varies by
+    more than independent errors would make it. "within" asks each prediction, by Student's t.
+    """
     if sampled is None or sampled.predictor.mean is None:
         return None
     mean = sampled.predictor.mean.ravel()
     error = sampled.samples.predictor_mcse
     error = np.full(mean.shape, math.nan) if error is None else error.ravel()
     chosen = np.unique(np.linspace(0, len(mean) - 1, MOST_DOTS).astype(int))
-    found: dict[str, Any] = {"examples": len(mean), "error": _root_mean_square(error), "distance": [], "apart": [], "within": [],
+    limit, typical = by_chains(sampled), _root_mean_square(error)
+    found: dict[str, Any] = {"examples": len(mean), "error": typical, "limit": plain(limit), "distance": [], "ratio": [], "within": [],
                              "dots": {"mean": rounded(mean[chosen]), "error": rounded(error[chosen])}}
     for name, measured in (("theory", theory), ("corrected", corrected)):
         other = measured.predictor.mean if measured is not None else None
@@ -141,9 +147,10 @@ def _predictor(theory: Point | None, corrected: Corrected | None, sampled: Point
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = difference / np.where(error > 0.0, error, math.nan)
         known = np.isfinite(apart)
-        found["distance"].append(_root_mean_square(difference))
-        found["apart"].append(_root_mean_square(apart[known]))
-        found["within"].append(rounded(np.mean(np.abs(apart[known]) <= AGREE), 3) if known.any() else None)
+        distance = _root_mean_square(difference)
+        found["distance"].append(distance)
+        found["ratio"].append(rounded(distance / typical, 3) if typical and distance is not None else None)
+        found["within"].append(rounded(np.mean(np.abs(apart[known]) <= limit), 3) if known.any() else None)
         found["dots"][name] = rounded((difference + mean)[chosen])
     return found
 

@@ -117,7 +117,7 @@ const charts = (() => {
     return ruler;
   }
 
-  // series: {name, x, y, error, bars, colour, dash, dots, line, steps, named}; bars: errors on each side, 1 by default;
+  // series: {name, x, y, error, bars, colour, dash, dots, line, steps, named}; bars: errors on each side, 1 by default, or a list;
   // marker: a place on the x axis
   function chart(where, options) {
     const {label, x, y, xTicks, logarithmic, series, marker, diagonal, yFrom} = options;
@@ -136,7 +136,7 @@ const charts = (() => {
     let [x0, x1] = range([...xs, ...(marker === undefined ? [] : [marker])], false);
     if (x0 === x1) [x0, x1] = wide ? [x0 / 2, x1 * 2] : [x0 - 1, x1 + 1];
     const [y0, y1] = range(shown.flatMap((one) => one.y.flatMap((value, index) => {
-      const error = (one.bars || 1) * ((one.error && one.error[index]) || 0);
+      const error = sides(one, index) * ((one.error && one.error[index]) || 0);
       return value === null ? [] : [value - error, value + error];
     })).concat(yFrom === undefined ? [] : [yFrom]), true);
     const along = wide ? (value) => Math.log(value / x0) / Math.log(x1 / x0) : (value) => (value - x0) / (x1 - x0);
@@ -171,10 +171,12 @@ const charts = (() => {
     figure.replaceChildren(drawing, ...(shown.length > 1 || shown[0].named ? [key] : []));
     behind(where, `Numbers: ${label}`, () => numbersOf(label, x, shown.filter((one) => one.name)));
   }
+  const sides = (one, index) => (Array.isArray(one.bars) ? one.bars[index] : one.bars) || 1;
   function marks(one, px, py) {
-    const found = [], known = one.y.map((value) => Number.isFinite(value) && value !== null), size = one.bars || 1;
+    const found = [], known = one.y.map((value) => Number.isFinite(value) && value !== null);
     if (one.error && one.dots) one.y.forEach((value, index) => known[index] && one.error[index] > 0 && found.push(svg("line",
-      {class: "bar", x1: px(one.x[index]), x2: px(one.x[index]), y1: py(value - size * one.error[index]), y2: py(value + size * one.error[index]),
+      {class: "bar", x1: px(one.x[index]), x2: px(one.x[index]), y1: py(value - sides(one, index) * one.error[index]),
+        y2: py(value + sides(one, index) * one.error[index]),
         stroke: one.colour})));
     else if (one.error) {
       const inside = one.y.map((_, index) => index).filter((index) => known[index] && Number.isFinite(one.error[index]) && one.error[index] !== null);

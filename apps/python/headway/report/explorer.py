@@ -12,6 +12,7 @@ from headway.figures.accuracy import measure_error
 from headway.figures.heads import losses
 from headway.figures.path_sizes import size_warning
 from headway.figures.worth import without_theory
+from headway.monte_carlo import BY_DRAWS, by_chains
 from headway.report.beside import beside
 from headway.report.cards import Card, Place
 from headway.report.numbers import packed, plain, rounded
@@ -112,12 +113,14 @@ def _source(result: Result, matrices: Sequence[np.ndarray],
             "prediction": scale.of(measured.predictor)}
 
 
-def _errors(result: Result, point: Point) -> dict[str, float]:
-    """Monte Carlo standard errors of the measures that have some."""
+def _errors(result: Result, point: Point) -> dict[str, dict[str, float | None]]:
+    """Monte Carlo standard errors of the measures that have some, and how many of them hold 95 %."""
     readout = point.samples.readout_mcse
-    found = {"accuracy": plain(measure_error(point)), "log_evidence": plain(point.attributes.get("log_evidence_error")),
-             "U_a": plain(readout) if result.outputs == 1 else None}
-    return {name: error for name, error in found.items() if error is not None}
+    found = {"accuracy": (measure_error(point), by_chains(point)),
+             "log_evidence": (point.attributes.get("log_evidence_error"), BY_DRAWS),
+             "U_a": (readout if result.outputs == 1 else None, BY_DRAWS)}
+    return {name: {"error": plain(error), "limit": plain(limit)} for name, (error, limit) in found.items()
+            if plain(error) is not None}
 
 
 def head_scores(u: np.ndarray, result: Result) -> np.ndarray:

@@ -14,11 +14,13 @@ from headway import figures
 from headway.errors import HeadwayError, UsageError
 from headway.figures.path_sizes import size_warning
 from headway.latent_results import EvaluateResult, LatentsResult
+from headway.monte_carlo import BY_DRAWS
+from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
+from headway.prediction_results import PredictResult
 from headway.rank_results import RankResult
-from headway.remaking import how_to_remake
+from headway.remaking import how_to_remake, unquoted
 from headway.report import explorer, networks, training
-from headway.report.beside import AGREE
 from headway.report.cards import cards_of
 from headway.report.drawings import drawing
 from headway.report.pieces import (choice, code_block, definitions, details, element, escaped,
@@ -36,7 +38,8 @@ NETWORK_PARTS = {
     "codes": (LatentsResult, networks.codes, "Latent codes", networks.codes_panels),
     "removals": (RemovalResult, networks.removals, "Heads removed", networks.removal_panels),
     "evaluations": (EvaluateResult, networks.evaluated, "On other data", networks.evaluation_panels)}
-ROWS = {Result: "Points", LatentsResult: "Decoders", RemovalResult: "Scores of heads", RankResult: "Heads"}  # of a result's table
+ROWS = {Result: "Points", LatentsResult: "Decoders", RemovalResult: "Scores of heads", RankResult: "Heads",  # of a result's table
+        PredictResult: "Predictions", NetworkPredictResult: "Predictions"}
 SHOWN_FIRST = 3  # cards that the explorer shows before anyone chooses
 
 
@@ -46,7 +49,7 @@ def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> s
     of_theory = [(result, name) for result, name in zip(results, names) if isinstance(result, Result) and result.points]
     cards = cards_of([result for result, _ in of_theory], [name for _, name in of_theory], labels is not None)
     data: dict[str, Any] = {
-        "sources": explorer.source_names(cards), "measures": explorer.MEASURES, "agree": AGREE,
+        "sources": explorer.source_names(cards), "measures": explorer.MEASURES, "agree": BY_DRAWS,
         "cards": list(map(explorer.explored, cards)),
         "training": [training.learned(result, name) for result, name in zip(results, names)
                      if isinstance(result, TrainingResult) and result.finished.splits]}
@@ -285,7 +288,7 @@ def _warnings(result: AnyResult) -> list[str]:
 def _provenance(result: AnyResult, index: int) -> str:
     about = dict(result.provenance)
     study = str(about.pop("study_toml", ""))
-    command = str(about.pop("command", ""))
+    command = unquoted(str(about.pop("command", "")))
     about |= {"seconds": _seconds(about), "partial": "yes" if result.partial else "no"}
     what, again = how_to_remake(result)
     content = [element("h3", "How to remake it"), paragraph(what),
@@ -296,7 +299,7 @@ def _provenance(result: AnyResult, index: int) -> str:
         content.append(details("The resolved study",
                                code_block(study, f"Study of result {index}")))
     content += [element("h3", "Where it comes from"),
-                definitions({name.replace("_", " "): value for name, value in about.items()})]
+                definitions({name.replace("_", " "): value for name, value in about.items() if value != ""})]
     return element("div", *content, class_="provenance")
 
 

@@ -88,7 +88,7 @@
     if (part("traces", source && source.traces && source.traces.length)) traces(parts.traces, source.traces);
     if (source) parts.measures.replaceChildren(...Object.entries(source.measures).filter(([, measured]) => measured !== null).map(
       ([name, measured]) => html("div", {}, html("dt", {}, data.measures[name]), html("dd", {}, written(measured) +
-        (source.errors && source.errors[name] ? ` ± ${written(source.errors[name], 2)}` : "")))));
+        (source.errors && source.errors[name] ? ` ± ${written(source.errors[name].error, 2)}` : "")))));
   }
 
   function heat(where, result, source, layer) {
@@ -188,7 +188,7 @@
   }
 
   const LOOKS = {saddle_point: {colour: "var(--theory)", dots: 3.5}, corrected: {colour: "var(--corrected)", dash: "2 2.5", dots: 3.5},
-    samples: {colour: "var(--samples)", dots: 4.5, line: false, bars: 2}, gaussian_process: {colour: "var(--limit)", dash: "6 3"}};
+    samples: {colour: "var(--samples)", dots: 4.5, line: false}, gaussian_process: {colour: "var(--limit)", dash: "6 3"}};
   function sweep(results, place) {
     const measure = at("measure").value, series = [];
     for (const result of results) for (const source of Object.keys(data.sources)) {
@@ -196,10 +196,11 @@
         .sort((a, b) => Math.max(...a.widths) - Math.max(...b.widths));
       const y = points.map((point) => point.sources[source].measures[measure]);
       if (y.every((value) => value === null)) continue;
-      const error = points.map((point) => (point.sources[source].errors || {})[measure] || null), known = error.some((one) => one !== null);
+      const errors = points.map((point) => (point.sources[source].errors || {})[measure] || {error: null, limit: null});
+      const error = errors.map((one) => one.error), known = error.some((one) => one !== null);
       const style = {...LOOKS[source.replace(/_\d+$/, "")], ...(results.length > 1 ? {colour: look(results.indexOf(result)).colour} : {})};
-      series.push({name: (results.length > 1 ? `${result.name}: ` : "") + data.sources[source] + (known ? " ± 2 standard errors" : ""),
-        x: points.map((point) => Math.max(...point.widths)), y, error: known ? error : undefined, named: true, ...style});
+      series.push({name: (results.length > 1 ? `${result.name}: ` : "") + data.sources[source] + (known ? ", bars: 95 %" : ""),
+        x: points.map((point) => Math.max(...point.widths)), y, error: known ? error : undefined, bars: errors.map((one) => one.limit), named: true, ...style});
     }
     const widths = [...new Set(results.flatMap((result) => result.points.map((point) => Math.max(...point.widths))))].sort((a, b) => a - b);
     chart(at("sweep"), {label: `Against the width, T = ${place.temperature}`, x: "largest width N", y: data.measures[measure], logarithmic: true,
