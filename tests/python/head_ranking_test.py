@@ -359,8 +359,14 @@ class Parts(unittest.TestCase):
             self.assertEqual(main(["rank", str(self.path), "-k", "2", "--csv", str(csv)]), 0)
         self.assertIn("among 2 cheapest", out.getvalue())
         self.assertIn("L6 feed-forward", csv.read_text())
-        with contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(out):
             self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
+            self.assertEqual(main(["rank", str(self.path), "--csv", str(csv)]), 73)
+            self.assertIn("parts.csv: exists already; --force replaces it", said.getvalue())
+            self.assertEqual(main(["rank", str(self.path), "--csv", str(csv), "--force"]), 0)
+            self.assertEqual(main(["rank", str(self.path), "--csv", str(self.path), "--force"]), 73)
+            self.assertIn("is the input", said.getvalue())
+        self.assertEqual(headway.check_dataset(self.path), [])
 
     def test_bad_data_sets_are_refused(self):
         lonely = np.resize([-1.0, *[1.0] * 59], 60)

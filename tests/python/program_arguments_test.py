@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 import headway
-from bindings import setUpModule, small  # noqa: F401
+from bindings import file_of, setUpModule, small  # noqa: F401
 
 
 class WrongArguments(unittest.TestCase):
@@ -116,6 +116,15 @@ class WrongArguments(unittest.TestCase):
         self.refused(headway.UnreadableFileError, ["hmm-four-pats", "hmm-four-paths"],
                      lambda: headway.solve("hmm-four-pats"))
         self.refused(headway.UnreadableFileError, ["no-such.toml"], lambda: headway.read_study("no-such.toml"))
+
+    def test_a_result_is_not_replaced_by_what_another_verb_makes_of_it(self):
+        source = file_of("source.h5")
+        headway.solve("hmm-four-paths", widths=[10], output=source)
+        for given in (source, headway.read_result(source)):
+            self.refused(headway.CannotWriteError, ["is the input", "another output"],
+                         lambda: headway.prune(given, output=source, overwrite=True))
+        self.assertEqual(headway.read_result(source).kind, "solve")
+        headway.solve(source, output=source, overwrite=True)  # makes it again
 
     def test_arguments_of_action_and_kernel_are_refused(self):
         action, xi, unit = headway.action(**small()), small()["features"], np.eye(4)

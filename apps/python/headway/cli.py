@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from headway.errors import CannotWriteError, HeadwayError, UsageError
-from headway.files import refuse_existing
+from headway.files import refuse_existing, refuse_inputs
 from headway.version import __version__
 
 EXIT_OK, EXIT_BAD_DATA, EXIT_BUG, EXIT_INTERRUPTED = 0, 65, 70, 130
@@ -114,11 +114,16 @@ def _add_rank(commands) -> None:
     rank.add_argument("--target", default="fixed", metavar="fixed|refitted", help="fit the readout again, or not")
     rank.add_argument("-k", type=int, metavar="K", help="of the probability to be among the K cheapest (default: a quarter)")
     rank.add_argument("--csv", metavar="FILE.csv", help="write all columns there, too")
+    rank.add_argument("--force", action="store_true", help="replace a table that exists")
     rank.set_defaults(command=_rank)
 
 
 def _rank(options: argparse.Namespace) -> int:
     from headway.head_ranking import rank_parts
+    if options.csv:  # before the work
+        refuse_inputs(options.csv, [options.dataset])
+        if not options.force:
+            refuse_existing([options.csv], "--force replaces it")
     ranking = rank_parts(options.dataset, target=options.target, k=options.k)
     print(ranking)
     if options.csv:

@@ -20,12 +20,14 @@ from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
 from headway.caller import warn
 from headway.display import Shown
 from headway.errors import Interrupted, NotUsableWarning, UsageError
+from headway.files import refuse_inputs, same_file
+from headway.paths import described, output_of, text_of_path
 from headway.progress import Bars, listener_of
-from headway.result_reader import result_of
+from headway.result_reader import kind_of, result_of
 from headway.results import Result
 from headway.settings import overlays_of
 from headway.signatures import RUNNING
-from headway.study_files import Study, described, text_of_path
+from headway.study_files import Study
 from headway.training_results import TrainingResult
 from headway.words import in_python, python_words, with_names
 
@@ -38,8 +40,9 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     request, data, arguments = request_of(verb, verb, given)
     progress, names = listener_of(given.get("progress")), names_of(given.get("study"), "study")
     names += _ARRAYS_BY_NAME if data is not None else []
-    output = given.get("output")
-    request |= {"output": "" if output is None else text_of_path("output", output), "force": bool(given.get("overwrite")),
+    output = output_of(given.get("output"))
+    _refuse_other_result(verb, request["input"], output)
+    request |= {"output": output, "force": bool(given.get("overwrite")),
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments, names), how_to_go_on(
@@ -59,6 +62,13 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     for fault in done.faults if own == 0 else ():
         warn(f"headway.{verb}: {python_words(fault, arguments)}", NotUsableWarning)
     return result
+
+
+def _refuse_other_result(verb: str, source: str, output: str) -> None:
+    """CannotWriteError where the output would take the place of a result that it is computed from. The verb that made a result
+    may replace it: it goes on from a partial one, or makes it again."""
+    if output and same_file(source, output) and kind_of(source).replace("network_prune", "prune_network") != verb:
+        refuse_inputs(output, [source])
 
 
 def rank_and_ranks() -> tuple[int, int]:

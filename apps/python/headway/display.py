@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headway.errors import UsageError
-from headway.files import make_folder_of, remove_folders, whole_file, write_bytes
+from headway.files import make_folder_of, path_to_write, remove_folders, whole_file, write_bytes
 from headway.hdf5 import open_file
 from headway.remaking import how_to_remake
 from headway.signatures import with_older_names
@@ -123,6 +123,8 @@ class Shown(Brief):
 
         Raises
         ------
+        UsageError
+            It is no path.
         CannotWriteError
             The file exists without overwrite=True, or cannot be written.
         UnreadableFileError
@@ -134,7 +136,7 @@ class Shown(Brief):
         >>> headway.solve("hmm-four-paths", widths=[10]).save("four.h5").name
         'four.h5'
         """
-        target = Path(path)
+        target = path_to_write(path)
         if self._computation is not None:
             folders = make_folder_of(target)
             try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.errors import UsageError
-from headway.files import write_text
+from headway.files import replace_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -133,7 +133,7 @@ class HeadTable:
         Parameters
         ----------
         path : str or path, optional
-            The file. One that exists is replaced, and a folder that is missing is made.
+            The file. One that exists is replaced, but never one of HDF5. A folder that is missing is made.
         column : str, optional
             Write this column alone, as a grid of layers and heads; default: one row for each head.
 
@@ -147,7 +147,7 @@ class HeadTable:
         UsageError
             There is no such column.
         CannotWriteError
-            The file cannot be written.
+            The file cannot be written, or is one of HDF5.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class HeadTable:
             for layer, row in zip(dict.fromkeys(self.layers), grid):
                 writer.writerow([layer, *map(_cell, row)])
         if path is not None:
-            write_text(out.getvalue(), path, overwrite=True)
+            replace_text(out.getvalue(), path)
         return out.getvalue()
 
     def to_pandas(self) -> DataFrame:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import UsageError
+from headway.files import path_to_write
 from headway.network_arguments import checked_form, checked_layers, note_of, splits_of, write_parts
 from headway.network_batches import (array_blocks, evaluating, examples_in, hugging_face_blocks,
                                      torch_blocks)
@@ -109,7 +110,7 @@ def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: S
         sources[name] = Source(array_blocks(name, given), len(given["inputs"]), given)
     options = Options(readout, classes, head_names, note or "attention of a network that the "
                        "theory takes as given", dtype, None)
-    return write_network(Path(path), sources, options, overwrite)
+    return write_network(path_to_write(path), sources, options, overwrite)
 
 
 def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
@@ -217,7 +218,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         def states(name, given, first):
             return hugging_face_states(model, given["encoded"], first, batch_size, name)
         with evaluating(model, batch_size, torch_attention=False):
-            return write_parts(Path(path), stack_of(model), states, splits, "encoded",
+            return write_parts(path_to_write(path), stack_of(model), states, splits, "encoded",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     for name, given in splits.items():
         sources[name] = Source(
@@ -226,7 +227,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
             examples_in(given["encoded"]), given)
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=False):
-        return write_network(Path(path), sources, options, overwrite)
+        return write_network(path_to_write(path), sources, options, overwrite)
 
 
 def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLike, *, readout: str,
@@ -322,7 +323,7 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         def states(name, given, first):
             return torch_states(model, stack, given, first, batch_size)
         with evaluating(model, batch_size, torch_attention=True):
-            return write_parts(Path(path), stack, states, splits, "inputs",
+            return write_parts(path_to_write(path), stack, states, splits, "inputs",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     sources = {
         name: Source(lambda name=name, given=given: torch_blocks(model, given, kept, batch_size,
@@ -331,4 +332,4 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         for name, given in splits.items()}
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=True):
-        return write_network(Path(path), sources, options, overwrite)
+        return write_network(path_to_write(path), sources, options, overwrite)

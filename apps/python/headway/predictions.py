@@ -21,9 +21,9 @@ from headway.datasets import arrays_of
 from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
+from headway.paths import output_of, text_of_path
 from headway.prediction_results import PredictResult, read_predictions
 from headway.signatures import with_known_arguments
-from headway.study_files import text_of_path
 from headway.words import in_python, python_words
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     if weights is not None:
         overlays.append(f"evaluate.weights={weights}")
     request |= {"overlays": overlays, "force": overwrite,
-                "output": "" if output is None else text_of_path("output", output),
+                "output": output_of(output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
     names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None)]

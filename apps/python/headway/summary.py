@@ -16,7 +16,7 @@ import numpy as np
 from headway import hdf5
 from headway.errors import UsageError
 from headway.fields import plain
-from headway.files import write_text
+from headway.files import path_to_write, refuse_inputs, write_text
 from headway.result_reader import provenance_of
 
 DIGITS = 5  #: significant ones that are kept
@@ -59,11 +59,12 @@ def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path
     """Writes {"results": [summary, ...]} of one result file or several, whole or not at all.
 
     Errors: as summary(); UsageError without results, CannotWriteError where the file exists already
-    and `overwrite` is not set, or cannot be written.
+    and `overwrite` is not set, is one of the results, or cannot be written.
     """
     files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
+    refuse_inputs(path_to_write(path), files)
     return write_summaries([summary(file, largest, without) for file in files], path, overwrite)
 
 

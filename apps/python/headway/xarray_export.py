@@ -14,10 +14,10 @@ from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
 from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
+from headway.paths import text_of_path
 from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
 from headway.signatures import with_older_names
-from headway.study_files import text_of_path
 from headway.version import __version__
 
 if TYPE_CHECKING:

@@ -142,7 +142,7 @@ class HeadRanking(HeadTable):
         k : int
             How many heads go.
         path : str or path, optional
-            A JSON file to write. One that exists is replaced.
+            A JSON file to write. One that exists is replaced, but never one of HDF5.
         column : str, default: 'estimate'
             The column that decides.
 
@@ -168,7 +168,7 @@ class HeadRanking(HeadTable):
         Parameters
         ----------
         path : str or path, optional
-            A JSON file to write. One that exists is replaced.
+            A JSON file to write. One that exists is replaced, but never one of HDF5.
         column : str, default: 'estimate'
             The column that decides.
 
