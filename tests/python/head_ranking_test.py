@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 import headway
@@ -378,6 +379,15 @@ class Parts(unittest.TestCase):
             self.write(labels, heads, None)
             with self.subTest(words=words), self.assertRaisesRegex(headway.HeadwayError, words):
                 headway.rank_parts(self.path)
+        self.write(self.y, [5], None)
+        for wrong in (0, -1.0, np.inf, "a", True, [1.0]):
+            with self.assertRaisesRegex(headway.UsageError, "penalty: is .*allowed: None, or a positive number"):
+                headway.rank_parts(self.path, penalty=wrong)
+        for wrong in (-1, "a", 1.5, None, True, 2**64):
+            with self.assertRaisesRegex(headway.UsageError, "seed: is .*allowed: an integer from 0"):
+                headway.rank_parts(self.path, seed=wrong)
+        ranks = [headway.rank_parts(self.path, theory=False, penalty=one) for one in (1, np.float32(1.0), np.int64(1))]
+        self.assertEqual([ranking.attributes["penalty"] for ranking in ranks], [1.0, 1.0, 1.0])
         parts, y = self.parts, self.y
         self.parts, self.y = parts[:5], np.resize([1.0, -1.0], 5)
         self.write(self.y, [5], None)
@@ -396,6 +406,14 @@ class Parts(unittest.TestCase):
             headway.rank_parts(self.path)
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(main(["rank", str(self.path)]), 65)  # as the program
+        self.write(self.y, [5], None)
+        other = self.path.with_name("other.h5")
+        with h5py.File(self.path) as whole, h5py.File(other, "w") as file:
+            for name in whole:
+                whole.copy(name, file)
+            file["train/path_features"][3, 1, 2] = np.nan
+        with self.assertRaisesRegex(headway.BadDataError, "path_features: holds numbers that are not finite"):
+            headway.rank_parts(other)
 
 
 class Cumulative(unittest.TestCase):

@@ -55,6 +55,9 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
         parts, y = features[()].astype(float), file["train/labels"][()].astype(float)
         names = [str(name) for name in file["names/layer_1"].asstr()] if "names/layer_1" in file else [""] * heads[0]
     y = y[:, None] if y.ndim == 1 else y
+    for name, array in (("path_features", parts), ("labels", y)):
+        if not np.isfinite(array).all():
+            raise BadDataError(f"{path}: train/{name}: holds numbers that are not finite; allowed: finite numbers")
     faults = label_faults(y, absent=True)
     spread = np.square(parts - parts.mean(0)).mean()
     if not spread > ROUNDING * np.square(parts).mean():
