@@ -142,6 +142,60 @@ class Notebook(unittest.TestCase):
         self.assertEqual(list(headway.read_result(place("train")).plot()), ["learning_curves"])
 
 
+class PlotArguments(unittest.TestCase):
+    def setUp(self):
+        self.result = headway.read_result(place("solve"))
+
+    def refused(self, words, *names, **given):
+        with self.assertRaises(headway.UsageError) as caught:
+            self.result.plot(*names, **given)
+        self.assertIn(words, str(caught.exception))
+
+    def test_what_no_figure_could_take_is_refused(self):
+        for name, values, allowed in (
+                ("widths", ([], "10", 10.5, [10.5], [None], True, {}), "whole numbers, at least one"),
+                ("temperature", ("a", [0.01], True), "a number"),
+                ("components", (0, -1, 2.5, "3", True, None), "at least 1, a whole number"),
+                ("labels", ("a", 3, [1], b"a"), "texts, one for each"),
+                ("path_names", ("abcd", 3, [1, 2, 3, 4]), "texts, one for each"),
+                ("limits_only", ("a", 1), "true or false")):
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.refused(f"{name}: is {value!r}; allowed: {allowed}", "order_parameters", **{name: value})
+        for others in (["r.h5"], "r.h5", 3, [self.result, 3]):
+            with self.subTest(others=others):
+                self.refused("; allowed: results, as headway.read_result gives them", others=others)
+        for name in (["order_parameters"], 3, None):
+            self.refused(f"names: has {name!r}, which is no figure", name)
+        with self.assertRaisesRegex(headway.UsageError, r"results\[1\]: is 'r.h5'"):
+            headway.figures.draw_all([self.result, "r.h5"])
+
+    def test_one_number_or_result_is_enough(self):
+        for width in (10, np.int64(10), np.array([10])):
+            self.assertEqual(len(self.result.plot("order_parameters", widths=width).only().axes), 2)
+        self.result.plot("accuracy_against_width", others=self.result, labels=["a", "b"])
+        self.assertEqual(list(headway.figures.draw_all(self.result, only="convergence")), ["convergence"])
+
+    def test_a_temperature_in_single_precision_is_found(self):
+        single = np.float32(0.01)
+        self.assertNotEqual(float(single), 0.01)
+        self.result.plot("order_parameters", temperature=single)
+        self.assertEqual(self.result.gaussian_process_at(single).temperature, 0.01)
+        self.refused("temperature: is 0.0101", temperature=0.0101)
+        self.assertIsNone(self.result.gaussian_process_at(0.0101))
+        with self.assertRaisesRegex(headway.UsageError, "temperature: is 'a'; allowed: a number"):
+            self.result.gaussian_process_at("a")
+
+    def test_points_are_counted_alike(self):
+        pruned, sampled = (headway.read_result(place(kind)) for kind in ("prune", "sample"))
+        for call in (pruned.head_table, lambda point: headway.posterior_draws(sampled, point)):
+            call(-1), call(np.int64(1))
+            for wrong in ("a", 1.5, 2, -3, None, True):
+                with self.assertRaisesRegex(headway.UsageError, "point: is .*; allowed: 0 to 1, .*or from -1, the last"):
+                    call(wrong)
+        np.testing.assert_array_equal(headway.posterior_draws(sampled, -1)["U_1"], headway.posterior_draws(sampled, 1)["U_1"])
+
+
 class WrongKinds(unittest.TestCase):
     def test_a_result_in_place_of_its_path_is_no_damage(self):
         result = headway.read_result(place("solve"))

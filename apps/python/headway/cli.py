@@ -166,8 +166,6 @@ def _plot(options: argparse.Namespace) -> int:
     from headway.result_reader import read_result
     if options.format not in style.FORMATS:
         raise UsageError(f"--format: is {options.format}; allowed: {', '.join(style.FORMATS)}")
-    if options.components < 1:
-        raise UsageError(f"--components: is {options.components}; allowed: at least 1")
     choice = figures.PlotOptions(
         widths=_integers("--widths", options.widths), temperature=options.temperature,
         path_names=_words(options.path_names), labels=_words(options.labels),

@@ -18,6 +18,7 @@ from headway.later import may_come_later
 from headway.network_results import NetworkPruning
 from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,
                                    Pruning, Samples, SetMeasures, TemperatureChoice, number, span)
+from headway.sweep_arguments import checked_point, known_temperature, number_of_a_temperature
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -97,7 +98,7 @@ class Result(Shown):
         Parameters
         ----------
         point : int, default: 0
-            The sweep point, counted from 0.
+            The sweep point, counted from 0, or from -1, the last, down.
 
         Returns
         -------
@@ -120,7 +121,7 @@ class Result(Shown):
         Parameters
         ----------
         point : int, default: 0
-            The sweep point, counted from 0.
+            The sweep point, counted from 0, or from -1, the last, down.
 
         Returns
         -------
@@ -142,8 +143,9 @@ class Result(Shown):
         >>> pruned.head_table().names
         ('same token', 'random', 'uniform', 'random')
         """
-        if not -len(self.points) <= point < len(self.points):
-            raise UsageError(f"point: is {point}; allowed: 0 to {len(self.points) - 1}")
+        if not self.points:
+            raise UsageError(f"{self.file}: has no points; allowed: a result of headway.prune")
+        point = checked_point(point, len(self.points), self.file)
         found = self.points[point].pruning
         if found is None:
             raise UsageError(f"{self.file}: point {point} has no head scores; allowed: a result of headway.prune")
@@ -192,14 +194,17 @@ class Result(Shown):
         Parameters
         ----------
         temperature : float
-            The temperature, exactly as the sweep has it.
+            The temperature, as the sweep has it up to rounding.
 
         Returns
         -------
         GaussianProcessPoint or None
             The limit; None where the sweep has no such temperature.
+
+        Raises
+        ------
+        UsageError
+            It is no number.
         """
-        for point in self.gaussian_process:
-            if point.temperature == temperature:
-                return point
-        return None
+        limits = {point.temperature: point for point in reversed(self.gaussian_process)}
+        return limits.get(known_temperature(number_of_a_temperature("temperature", temperature), limits))

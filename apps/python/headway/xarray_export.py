@@ -18,6 +18,7 @@ from headway.paths import text_of_path
 from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
 from headway.signatures import with_older_names
+from headway.sweep_arguments import checked_point
 from headway.version import __version__
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
     point : int, default: 0
-        The sweep point, counted from 0.
+        The sweep point, counted from 0, or from -1, the last, down.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
     point : int, default: 0
-        The sweep point, counted from 0.
+        The sweep point, counted from 0, or from -1, the last, down.
 
     Returns
     -------
@@ -172,7 +173,7 @@ def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceDat
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
     point : int, default: 0
-        The sweep point, counted from 0.
+        The sweep point, counted from 0, or from -1, the last, down.
 
     Returns
     -------
@@ -197,10 +198,9 @@ def _read(result: Any) -> Any:
 
 def _samples(result: Result, point: int):
     points = getattr(result, "points", ())
-    if not 0 <= point < len(points):
-        raise UsageError(f"point: is {point}; allowed: 0 to {len(points) - 1}, the points of {result.file}" if points else
-                         f"{result.file}: has no points; allowed: a result of headway.sample")
-    samples = points[point].samples
+    if not points:
+        raise UsageError(f"{result.file}: has no points; allowed: a result of headway.sample")
+    samples = points[checked_point(point, len(points), result.file)].samples
     if samples is None or samples.readout_draws is None:
         raise BadDataError(f"{result.file}: point {point} holds no draws; allowed: a result of headway.sample")
     return samples
