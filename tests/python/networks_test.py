@@ -347,6 +347,15 @@ class Torch(NetworkTest):
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
 class RealTorch(NetworkTest):
+    def test_tensors_with_gradients_and_in_bf16_are_arrays(self):
+        import torch
+        rows = torch.tensor(np.random.default_rng(1).standard_normal((P, 4, 5)), dtype=torch.float32)
+        for tensor in (rows.clone().requires_grad_(), rows.bfloat16().requires_grad_(), list(rows.clone().requires_grad_())):
+            headway.write_dataset(self.path, train_path_features=tensor, train_labels=torch.tensor(signs(P)), heads=[2, 2],
+                                  overwrite=True)
+            with self.read() as file:
+                np.testing.assert_allclose(file["train/path_features"], rows, rtol=1e-2)
+
     def test_a_transformer_encoder_is_written(self):
         import torch
         torch.manual_seed(1)

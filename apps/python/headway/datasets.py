@@ -22,6 +22,7 @@ from headway.files import path_to_write
 from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 from headway.paths import text_of_path
 from headway.signatures import with_known_arguments
+from headway.tensors import without_torch
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -245,9 +246,9 @@ def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str
         else:
             with warnings.catch_warnings():  # numpy warns of lists of several lengths
                 warnings.simplefilter("error")
-                array = np.asarray(value)
-    except (ValueError, TypeError, Warning) as error:
-        faults.append(f"{name}: is not a rectangular array of numbers ({error})")
+                array = np.asarray(without_torch(value))
+    except (ValueError, TypeError, RuntimeError, Warning) as error:  # RuntimeError: of libraries whose arrays numpy is to read
+        faults.append(f"{name}: is not a rectangular array of numbers ({hdf5.reason(error)})")
         return None
     if np.ma.is_masked(value):
         faults.append(masked_fault(name, value))

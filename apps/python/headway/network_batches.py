@@ -14,6 +14,7 @@ import numpy as np
 
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
+from headway.tensors import without_torch
 
 ROWS_IN_MEMORY = 1 << 22  # numbers of one layer's attention read at a time, from arrays
 
@@ -32,11 +33,7 @@ def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
 
     BadDataError where entries are masked. It names the array, and the example if `begin` is the number of the first.
     """
-    for step in ("detach", "cpu"):
-        if hasattr(value, step):
-            value = getattr(value, step)()
-    if "bfloat16" in str(getattr(value, "dtype", "")):
-        value = value.float()
+    value = without_torch(value)
     if np.ma.is_masked(value):
         raise BadDataError(masked_fault(name, value, begin))
     return np.asarray(value)
