@@ -86,6 +86,17 @@ class Prompt(unittest.TestCase):
         self.assertIn(", partial>", repr(result))
         self.assertIn("not converged", repr(result.points[0]))
 
+    def test_a_result_equals_itself_alone_and_may_be_a_key(self):
+        for kind in (*KINDS, "train"):
+            first, second = headway.read_result(place(kind)), headway.read_result(place(kind))
+            parts = [(first, second), *zip(getattr(first, "points", ()), getattr(second, "points", ())),
+                     *zip(getattr(first, "runs", ()), getattr(second, "runs", ()))]
+            if kind == "prune":
+                parts.append((first.head_table(), second.head_table()))
+            for one, other in parts:
+                self.assertEqual((one == one, one == other, one != other), (True, False, True))
+                self.assertEqual({one: 1, other: 2}[one], 1)
+
     def test_long_values_have_short_forms(self):
         self.assertEqual(brief(np.ones((3, 4))), "array [3, 4]")
         self.assertEqual(brief(np.array(2.5)), "2.5")

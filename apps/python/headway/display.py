@@ -62,7 +62,8 @@ class Brief:
 class Shown(Brief):
     """What every whole result can do: it is a line at a prompt, a table in a notebook, and can be drawn and saved.
 
-    A subclass gives the line as its property `summary`.
+    A subclass gives the line as its property `summary`. Results and their parts are equal only to themselves (eq=False): of
+    arrays nobody could say whether they are equal without a tolerance.
     """
 
     _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made

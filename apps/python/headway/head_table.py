@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MADE_UP = re.compile(r"(?:layer (\d+) )?head (\d+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeadTable:
     """A table with one row for each head, layer by layer.
 

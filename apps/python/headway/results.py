@@ -30,7 +30,7 @@ __all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint",
 
 @may_come_later
 @record("result", train_labels="labels/train", test_labels="labels/test", set_names="sets")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result(Shown):
     """A result of `headway.solve`, `align`, `prune` or `sample`, or of the program's verbs of these names.
 

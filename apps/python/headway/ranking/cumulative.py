@@ -15,7 +15,7 @@ Removed = tuple[int, ...]  # rows of the ranking
 Embed = Callable[[Removed], Sequence[np.ndarray]]  # embeddings of the labelled examples and, if there are any, of the test set
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RemovalCurve:
     """What a network costs without its first 0, 1, ..., K heads of one order.
 
@@ -40,7 +40,7 @@ class RemovalCurve:
     rise_fixed_error: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RemovalCurves:
     """What removal in several orders costs; `headway.remove_in_order` makes it.
 

@@ -25,7 +25,7 @@ FEWEST_DECIMALS, MOST_DECIMALS = 4, 9  # of costs in the table that is shown
 ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error", "among_cheapest")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class HeadRanking(HeadTable):
     """A table with one row for each head: what its removal costs, by every measure, and how sure that is.
 
