@@ -312,7 +312,7 @@ class Table(unittest.TestCase):
         with self.assertRaisesRegex(headway.UsageError, "of another model, other examples or other options"):
             Cache(path, lambda: "theirs")
         path.write_text("words")
-        with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):
+        with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache of rank_heads; allowed"):
             Cache(path, lambda: "ours")
         path.write_bytes(b"PK\x03\x04 torn")
         with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):

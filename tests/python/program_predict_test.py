@@ -85,6 +85,7 @@ class Predict(unittest.TestCase):
         np.testing.assert_allclose(found.groups[0].mean, each.mean(axis=0))
         np.testing.assert_allclose(found.groups[0].sd, each.std(axis=0, ddof=1))
         self.assertIsNone(found.groups[0].predicted_class)
+        self.assertIn("<NetworkPredictResult of headway predict: ", repr(found))
         self.assertIn("2 networks on 6 examples of inputs", repr(found))
         self.assertIn("<td>softmax</td>", found._repr_html_())
         saved = headway.read_result(found.save(file_of("network-predictions.h5")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from headway.errors import CannotWriteError, HeadwayError, UsageError
 from headway.files import refuse_existing, refuse_inputs
 from headway.version import __version__
 
+_ARGUMENT = re.compile(r"^(labels|largest|without)(?=: )")  # of functions, whose options have the same names
 EXIT_OK, EXIT_BAD_DATA, EXIT_BUG, EXIT_INTERRUPTED = 0, 65, 70, 130
 
 
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         return options.command(options)
     except HeadwayError as error:
-        for line in str(error).replace("overwrite=True", "--force").splitlines():
+        for line in _ARGUMENT.sub(r"--\1", str(error).replace("overwrite=True", "--force")).splitlines():
             print(f"headway: error: {line}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

@@ -19,14 +19,14 @@ from headway.arrays import PATHS, ArrayData, data_of
 from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
 from headway.caller import warn
 from headway.display import Shown
-from headway.errors import Interrupted, NotUsableWarning, UsageError
+from headway.errors import BadDataError, Interrupted, NotUsableWarning, UsageError
 from headway.files import refuse_inputs, same_file
 from headway.paths import described, output_of, text_of_path
 from headway.progress import Bars, listener_of
 from headway.result_reader import kind_of, result_of
 from headway.results import Result
 from headway.settings import overlays_of
-from headway.signatures import RUNNING
+from headway.signatures import RUNNING, with_known_arguments
 from headway.study_files import Study
 from headway.training_results import TrainingResult
 from headway.words import in_python, python_words, with_names
@@ -76,6 +76,7 @@ def rank_and_ranks() -> tuple[int, int]:
     return native.module().rank()
 
 
+@with_known_arguments
 def rank() -> int:
     """Tell which of the processes that mpirun started this one is.
 
@@ -149,12 +150,12 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         if study is None:
             request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
         else:
-            request = _source(study) | {"dataset": data_again(study, data).dataset}
+            request = _source(verb, study) | {"dataset": data_again(study, data).dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
                          "with labels and attention")
     else:
-        request = _source(study)
+        request = _source(verb, study)
         data = getattr(study, "_data", None)
     overlays = overlays_of(caller, verb, options, given.get("settings"))
     arguments = {key: name for key, (name, _) in overlays.items()}
@@ -202,13 +203,15 @@ def _spelled(value: Any) -> str:
     return repr(value)
 
 
-def _source(study: Any) -> dict[str, Any]:
+def _source(verb: str, study: Any) -> dict[str, Any]:
     """A path, a name, a Study, or a result in memory, whose data and order parameters are then used."""
     if isinstance(study, Study):
         return {"input": study.name, "text": study.text}
     if isinstance(study, Shown):
         study._require_origin()
     if getattr(study, "_is_in_memory", False):
+        if verb in ("evaluate", "prune_network") and study.kind != "train":
+            raise BadDataError(f"study: is a result of headway.{study._verb.replace('-', '_')}; allowed: a result of headway.train")
         done, data = study._computation, study._data
         if data is not None:
             data.require_unchanged()

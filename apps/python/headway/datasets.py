@@ -179,6 +179,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     return path
 
 
+@with_known_arguments
 def check_dataset(path: str | os.PathLike) -> list[str]:
     """List every fault of a data-set file.
 

@@ -20,7 +20,7 @@ from headway.files import make_folder_of, path_to_write, remove_folders, whole_f
 from headway.hdf5 import open_file
 from headway.paths import described
 from headway.remaking import how_to_remake
-from headway.signatures import with_older_names
+from headway.signatures import with_known_arguments, with_older_names
 from headway.words import in_python
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class Shown(Brief):
         return self._computation is not None or self._saved is not None
 
     @with_older_names(force="overwrite")
+    @with_known_arguments
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
         """Write the result file that the program would write.
 
@@ -182,6 +183,7 @@ class Shown(Brief):
         return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self._verb)}: "
                 f"{html.escape(self.summary)}</p>" + html_table(*cells(self)))
 
+    @with_known_arguments
     def plot(self, *names: str, others: Shown | Sequence[Shown] = (), widths: int | Sequence[int] | None = None,
              temperature: float | None = None, path_names: Sequence[str] | None = None,
              labels: Sequence[str] | None = None, components: int = 30,

@@ -15,6 +15,7 @@ from headway.ranking.cumulative import RemovalCurves
 from headway.ranking.measured import FROZEN
 from headway.ranking.table import HeadRanking, check_choice, ranking_of
 from headway.readout_checks import checked_penalty, checked_seed
+from headway.signatures import with_known_arguments
 from headway.torch_version import require_torch
 
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 LONGEST = 128  # tokens of a text
 
 
+@with_known_arguments
 def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, *, tokenizer: Any = None,
-               layers: Sequence[int] | None = None, readout: str = "first_token", classes: int | None = None,
+               layers: int | Sequence[int] | None = None, readout: str = "first_token", classes: int | None = None,
                target: str = "fixed", mode: str = "mean", k: int | None = None, penalty: float | None = None,
                grouped: bool = True, theory: bool | None = None, batch_size: int = 16, seed: int = 1,
                cache: str | os.PathLike | None = None, progress: bool | Progress | None = None) -> HeadRanking:
@@ -47,7 +49,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         real targets.
     tokenizer : callable, optional
         The model's tokenizer, for texts. They are padded, and cut after 128 tokens.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers whose heads are ranked, counted from 1, or from -1, the last, down; ascending. Default: all.
     readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
         The token that the embedding is taken from.
@@ -122,6 +124,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     return ranking_of(measured, mode, target, k, seed)
 
 
+@with_known_arguments
 def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None = None, penalty: float | None = None,
                theory: bool | None = None, seed: int = 1) -> HeadRanking:
     """Rank the parts of one layer from a data set of contributions, without the network.
@@ -172,6 +175,7 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
     return ranking_of(measured, FROZEN, target, k, seed, names)
 
 
+@with_known_arguments
 def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, ranking: HeadRanking, *,
                     test: Mapping[str, Any] | None = None, tokenizer: Any = None, orders: Sequence[str] = ("estimate",),
                     random: int = 5, greedy: bool = False, most: int | None = None, classes: int | None = None,

@@ -180,6 +180,10 @@ class NetworkPredictResult(Runs[PredictingRun]):
     kind: str = "network_predict"
 
     @property
+    def _verb(self) -> str:
+        return "predict"
+
+    @property
     def summary(self) -> str:
         """str: what it is, in one line."""
         count = len(self.runs)

@@ -23,12 +23,15 @@ from headway.network_arguments import checked_form, checked_layers, note_of, spl
 from headway.network_batches import (array_blocks, evaluating, examples_in, hugging_face_blocks,
                                      torch_blocks)
 from headway.network_writer import Options, Source, write_network
+from headway.paths import described
+from headway.signatures import with_known_arguments
 from headway.torch_version import require_torch
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 
+@with_known_arguments
 def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: Sequence[ArrayLike],
                     labels: ArrayLike, readout: str, mask: ArrayLike | None = None,
                     ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
@@ -113,10 +116,11 @@ def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: S
     return write_network(path_to_write(path), sources, options, overwrite)
 
 
+@with_known_arguments
 def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                       ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
                       sets: Mapping[str, Mapping[str, Any]] | None = None,
-                      form: str = "attention", layers: Sequence[int] | None = None,
+                      form: str = "attention", layers: int | Sequence[int] | None = None,
                       readout: str = "first_token", classes: int | None = None,
                       batch_size: int = 16,
                       head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
@@ -143,7 +147,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         Further sets by name, each as `test`: {"validation": {...}}.
     form : {'attention', 'contributions'}, default: 'attention'
         What the file holds of the network: the attention of its heads, or exact parts of its readout.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers that are kept, counted from 1, or from -1, the last, down; ascending. Default: all, with
         contributions the last one.
     readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
@@ -230,11 +234,12 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         return write_network(path_to_write(path), sources, options, overwrite)
 
 
+@with_known_arguments
 def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLike, *, readout: str,
                mask: ArrayLike | None = None, ids: Sequence[str] | None = None,
                test: Mapping[str, Any] | None = None,
                sets: Mapping[str, Mapping[str, Any]] | None = None,
-               form: str = "attention", layers: Sequence[int] | None = None,
+               form: str = "attention", layers: int | Sequence[int] | None = None,
                classes: int | None = None, batch_size: int = 16,
                head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
                dtype: DTypeLike = "float32", overwrite: bool = False) -> Path:
@@ -265,7 +270,7 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         Further sets by name, each as `test`: {"validation": {...}}.
     form : {'attention', 'contributions'}, default: 'attention'
         What the file holds of the network: the attention of its heads, or exact parts of its readout.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers that are kept, counted from 1, or from -1, the last, down; ascending. Default: all, with
         contributions the last one.
     classes : int, optional
@@ -309,6 +314,8 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
     >>> encoder = torch.nn.TransformerEncoder(layer, num_layers=2)  # doctest: +SKIP
     >>> headway.from_torch("heads.h5", encoder, x, labels, readout="mean", layers=[-1])  # doctest: +SKIP
     """
+    if not hasattr(model, "modules"):
+        raise UsageError(f"model: is {described(model)}; allowed: a torch.nn.Module")
     splits = splits_of({"inputs": inputs, "labels": labels, "mask": mask, "ids": ids}, test, sets,
                      required=("inputs", "labels"))
     contributions = checked_form(form, head_names)

@@ -18,6 +18,7 @@ from headway.later import may_come_later
 from headway.network_results import NetworkPruning
 from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,
                                    Pruning, Samples, SetMeasures, TemperatureChoice, number, span)
+from headway.signatures import with_known_arguments
 from headway.sweep_arguments import checked_point, known_temperature, number_of_a_temperature
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Result(Shown):
     set_names: tuple[str, ...] = ()
     choices: tuple[TemperatureChoice, ...] = ()
 
+    @with_known_arguments
     def to_inference_data(self, point: int = 0) -> InferenceData | DataTree:
         """Give the draws of one sweep point to ArviZ.
 
@@ -115,6 +117,7 @@ class Result(Shown):
         from headway.xarray_export import to_inference_data
         return to_inference_data(self, point)
 
+    @with_known_arguments
     def head_table(self, point: int = 0) -> HeadTable:
         """Give what `headway.prune` says of every head.
 

@@ -17,7 +17,7 @@ from headway.network_results import RemovalResult
 from headway.paths import text_of_path
 from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
-from headway.signatures import with_older_names
+from headway.signatures import with_known_arguments, with_older_names
 from headway.sweep_arguments import checked_point
 from headway.version import __version__
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headway.results import Result
 
 
+@with_known_arguments
 def to_datatree(result: AnyResult | str | os.PathLike) -> DataTree:
     """Give everything that a result holds to xarray.
 
@@ -76,6 +77,7 @@ def _groups(result: AnyResult) -> dict[str, Group]:
     return evaluation_groups(result) if isinstance(result, EvaluateResult) else groups_of(result)
 
 
+@with_known_arguments
 def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
     """Give the draws of one sweep point to ArviZ.
 
@@ -133,6 +135,7 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
 
 
 @with_older_names(path="result")
+@with_known_arguments
 def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[str, np.ndarray]:
     """Give the draws of one sweep point as plain arrays.
 
@@ -165,6 +168,7 @@ def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[
 
 
 @with_older_names(path="result")
+@with_known_arguments
 def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
     """Give the draws of one sweep point to ArviZ: another name of `headway.to_inference_data`.
 

@@ -37,8 +37,8 @@ class PlotOptions:
 
     def __post_init__(self):
         """UsageError for a choice that no figure could take. Names are those of the command line, as in all figures."""
-        checked = {"widths": _checked_widths(self.widths), "path_names": _checked_names("--path-names", self.path_names),
-                   "labels": _checked_names("--labels", self.labels)}
+        checked = {"widths": _checked_widths(self.widths), "path_names": checked_names("--path-names", self.path_names),
+                   "labels": checked_names("--labels", self.labels)}
         if self.temperature is not None:
             checked["temperature"] = number_of_a_temperature("--temperature", self.temperature)
         if not _is_whole(self.components) or self.components < 1:
@@ -66,7 +66,8 @@ def _checked_widths(widths: Any) -> tuple[int, ...] | None:
     return tuple(map(int, found))
 
 
-def _checked_names(option: str, names: Any) -> tuple[str, ...] | None:
+def checked_names(option: str, names: Any) -> tuple[str, ...] | None:
+    """Names that someone gave, or None; UsageError, with this name of the option, for anything but texts."""
     if names is None:
         return None
     several = isinstance(names, Iterable) and not isinstance(names, (str, bytes, Mapping))

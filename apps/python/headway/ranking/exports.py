@@ -18,6 +18,7 @@ import numpy as np
 
 from headway.errors import CannotWriteError, UnavailableError, UnreadableFileError, UsageError
 from headway.files import replace_text
+from headway.signatures import with_known_arguments
 
 SINK_SIZE, RECENT_SIZE = 128, 256  # defaults: first and recent tokens that DuoAttention's streaming heads keep
 SCORES_FILE, CONFIG_FILE = "full_attention_heads.tsv", "config.json"
@@ -79,6 +80,7 @@ def read_duo_attention(folder: str | os.PathLike) -> tuple[int, int, np.ndarray]
         raise UsageError(f"{folder}: is no ranking for DuoAttention: {error}; allowed: what HeadRanking.to_duo_attention wrote") from None
 
 
+@with_known_arguments
 def kvpress_press(folder: str | os.PathLike, head_compression_ratio: float = 0.5) -> Any:
     """Make a press of kvpress from a ranking that `HeadRanking.to_duo_attention` wrote.
 
