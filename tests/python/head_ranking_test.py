@@ -15,7 +15,7 @@ from headway.cli import main
 from headway.ranking.cache import Cache
 from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
-from headway.ranking.cumulative import Curves, random_orders
+from headway.ranking.cumulative import Curves, RemovalCurve, RemovalCurves, random_orders
 from headway.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts
 from headway.rank_results import RankResult
@@ -445,6 +445,19 @@ class Cumulative(unittest.TestCase):
         before = len(self.calls)
         curves.curve(order[::-1], 0)
         self.assertEqual(len(self.calls), before)  # each set once
+
+    def test_the_table_has_the_digits_of_its_errors_and_no_deviation_of_one_order(self):
+        def curve(rise):
+            zero = np.zeros(3)
+            return RemovalCurve((0, 1), zero, zero, rise, np.array([0.0, 1e-6, 2e-6]), zero, zero)
+        first, second = curve(np.array([0.0, 1.23456e-5, 2e-5])), curve(np.array([0.0, 3e-5, 4e-5]))
+        alone = repr(RemovalCurves(("a", "b"), {"estimate": first}, (second,), "test"))
+        self.assertNotIn("sd", alone)
+        self.assertNotIn("nan", alone)
+        self.assertIn("+0.0000123 +- 0.0000010", alone)
+        self.assertIn("+0.0000300", alone)
+        self.assertIn("(sd 0.0000125)", repr(RemovalCurves(("a", "b"), {"estimate": first}, (first, second), "test")))
+        self.assertIn("removed", repr(RemovalCurves((), {}, (), "test")))
 
     def test_random_orders_are_those_of_the_seed(self):
         self.assertEqual(random_orders(5, 3, 1), random_orders(5, 3, 1))

@@ -146,7 +146,7 @@ class Notebook(unittest.TestCase):
         sampled = headway.read_result(place("sample"))
         pair = sampled.plot("theory_against_samples", others=[result])
         self.assertIs(pair.only(), pair["theory_against_samples"])
-        with self.assertRaisesRegex(ValueError, "2 figures"):
+        with self.assertRaisesRegex(headway.UsageError, "2 figures"):
             found.only()
         with self.assertRaisesRegex(headway.UsageError, "names: has 'nonsense', which is no figure; allowed: accuracy_against_width"):
             result.plot("nonsense")

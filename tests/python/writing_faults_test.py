@@ -243,6 +243,17 @@ class TwoWriters(WritingTest):
         self.assertTrue(self.path.is_fifo())
 
 
+class StandardOutput(unittest.TestCase):
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_a_full_disk_is_one_line(self):
+        for arguments in (["table", str(RESULT)], ["--help"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([sys.executable, "-m", "headway", *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60)
+            self.assertEqual((done.returncode, done.stderr),
+                             (73, "headway: error: standard output: cannot be written: No space left on device\n"))
+
+
 class Inputs(WritingTest):
     """What a command reads is never replaced by what it writes."""
 

@@ -39,13 +39,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Entry point of the process; a closed pipe on stdout is no error."""
+    """Entry point of the process. A closed pipe on stdout is no error; a full disk is one, in one line."""
     try:
-        code = main()
+        try:
+            code = main()
+        except SystemExit as end:  # of --help and --version
+            code = end.code
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.filename is not None:  # of no standard stream
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
+        if not isinstance(error, BrokenPipeError):
+            print(f"headway: error: standard output: cannot be written: {error.strerror or error}", file=sys.stderr)
+            code = CannotWriteError.exit_code
     sys.exit(code)
 
 

@@ -287,11 +287,11 @@ class Figures(dict):
 
         Raises
         ------
-        ValueError
+        UsageError
             There are several figures, or none.
         """
         if len(self) != 1:
-            raise ValueError(f"there are {len(self)} figures: {', '.join(self)}")
+            raise UsageError(f"there are {len(self)} figures: {', '.join(self)}; allowed: one, or a name as in figures[name]")
         return next(iter(self.values()))
 
 
