@@ -404,7 +404,9 @@ class Removal(ModelTest):
         model, batch = make_model("Bert"), encoded()
         for words, changes in (("mode: is 'half'", {"mode": "half"}), ("probe: is 'svm'", {"probe": "svm"}),
                                ("layers: holds 7", {"layers": [7]}), ("readout: is", {"readout": "x"}),
-                               ("penalty: is 0", {"penalty": 0.0}), ("batch_size", {"batch_size": 0}),
+                               ("penalty: is 0", {"penalty": 0.0}), ("penalty: is 'a'", {"penalty": "a"}),
+                               ("penalty: is nan", {"penalty": np.nan}), ("penalty: is True", {"penalty": True}),
+                               ("seed: is -1", {"seed": -1}), ("seed: is 1.5", {"seed": 1.5}), ("batch_size", {"batch_size": 0}),
                                (r"test: is \['labels'\]", {"test": {"labels": SIGNS}}),
                                ("batch of one", {"mode": "resample", "batch_size": 1})):
             with self.assertRaisesRegex(headway.UsageError, words):
@@ -413,6 +415,12 @@ class Removal(ModelTest):
             headway.ablate_heads(model, batch, np.arange(P), probe="logistic")
         with self.assertRaisesRegex(headway.BadDataError, "labels: have shape"):
             headway.gradient_sensitivity(model, batch, SIGNS[:3])
+        with self.assertRaisesRegex(headway.UsageError, "penalty: is -1"):
+            headway.gradient_sensitivity(model, batch, SIGNS, penalty=-1)
+        torch.nn.init.constant_(model.encoder.layer[1].output.dense.bias, torch.nan)
+        for measure in (headway.ablate_heads, headway.gradient_sensitivity):
+            with self.assertRaisesRegex(headway.BadDataError, "embeddings: 9 of 9 are not finite"):
+                measure(model, batch, SIGNS)
 
 
 if __name__ == "__main__":

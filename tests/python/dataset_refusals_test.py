@@ -251,8 +251,8 @@ class Refusals(WritingTest):
         self.assertEqual(len(caught.exception.faults), 3)
 
     def test_bad_options_are_refused(self):
-        self.assert_refused(self.good.weights | {"dtype": "float16"}, "dtype: is 'float16'",
-                            error=headway.UsageError)
+        for wrong in ("float16", "foo", "f4,f4", int, 3):
+            self.assert_refused(self.good.weights | {"dtype": wrong}, f"dtype: is {wrong!r}", error=headway.UsageError)
 
     def test_labels_that_look_like_classes_are_pointed_out(self):
         with self.assertWarnsRegex(UserWarning, r"train_labels: hold whole numbers such as \[0, 1, 2\].*classes=3"):

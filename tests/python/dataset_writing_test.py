@@ -9,6 +9,7 @@ import numpy as np
 
 import headway
 from dataset_arguments import WritingTest, changed, signs, softmax_rows, HEADS, N0, P, P_TEST, S
+from network_stand_ins import FakeTensor
 
 
 class RoundTrips(WritingTest):
@@ -128,6 +129,25 @@ class RoundTrips(WritingTest):
     def test_nested_lists_are_arrays(self):
         self.write(train_inputs=[[[1, 2], [3, 4]]], train_labels=[1], attention_weights=[[[[0, 1], [2, 0]]]])
         self.assertEqual(headway.check_dataset(self.path), [])
+
+    def test_tensors_are_arrays(self):
+        """With gradients, on a device, in bf16, and in lists."""
+        given = self.good.weights
+        tensors = {name: FakeTensor(given[name]) for name in ("train_inputs", "train_labels")}
+        self.write(**given | tensors | {"attention_weights": [FakeTensor(array) for array in given["attention_weights"]]})
+        with h5py.File(self.path) as file:
+            for name, at in (("train_inputs", "train/inputs"), ("train_labels", "train/labels")):
+                np.testing.assert_array_equal(file[at], given[name].astype(np.float32))
+            np.testing.assert_array_equal(file["attention/weights/layer_1"], given["attention_weights"][0].astype(np.float32))
+        rows = [FakeTensor(row) for row in given["train_inputs"]]
+        self.write(**given | {"train_inputs": rows}, overwrite=True)
+
+    def test_what_a_library_says_is_told_with_the_argument(self):
+        class Broken:
+            def __array__(self, *_, **__):
+                raise RuntimeError("no data\nlong story")
+        with self.assertRaisesRegex(headway.BadDataError, r"^train_inputs: is not a rectangular array of numbers \(no data\)$"):
+            self.write(**self.good.weights | {"train_inputs": Broken()})
 
     def test_masked_values_do_not_matter(self):
         mask = np.ones((P, S))

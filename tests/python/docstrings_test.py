@@ -149,6 +149,22 @@ class Docstrings(unittest.TestCase):
         self.assertIn(f"chains : int from 1 to 1000, default: {signatures.SETTINGS['sample']['chains']['default']}",
                       headway.sample.__doc__)
 
+    def test_every_function_refuses_what_it_does_not_know(self):
+        """With the nearest argument, as the README says."""
+        for name in headway.__all__:
+            if inspect.isfunction(getattr(headway, name)):
+                with self.subTest(name=name), self.assertRaisesRegex(headway.UsageError, f"headway.{name}: unknown argument zzz"):
+                    getattr(headway, name)(zzz=1)
+        for call, words in ((lambda: headway.write_dataset("a.h5", inputs=1), "inputs; did you mean train_inputs"),
+                            (lambda: headway.write_dataset("a.h5", mask=1), "mask; did you mean train_mask"),
+                            (lambda: headway.write_dataset("a.h5", test_input=1), "test_input; did you mean test_inputs"),
+                            (lambda: headway.rank_heads(layer=1), "layer; did you mean layers"),
+                            (lambda: headway.solve(train_labels=1), "train_labels; did you mean labels"),
+                            (lambda: headway.solve(path_features=1), "path_features; did you mean features"),
+                            (lambda: Shown().plot(width=1), "^plot: unknown argument width; did you mean widths")):
+            with self.assertRaisesRegex(headway.UsageError, words):
+                call()
+
     @unittest.skipUnless(importlib.util.find_spec("numpydoc"), "numpydoc is not installed")
     def test_numpydoc_agrees(self):
         from numpydoc.validate import validate

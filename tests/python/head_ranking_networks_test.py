@@ -225,6 +225,8 @@ class Ranking(RankingTest):
         hidden = {**batch, "attention_mask": batch["attention_mask"].clone()}
         hidden["attention_mask"][3] = 0
         few = {key: value[:3] for key, value in batch.items()}
+        broken = make_model("Bert")
+        torch.nn.init.constant_(broken.encoder.layer[1].output.dense.bias, torch.nan)
         gone = make_model("Bert")
         gone.encoder.layer[1].attention.pruned_heads = {2}
         for kind, words, call in (
@@ -243,7 +245,13 @@ class Ranking(RankingTest):
                 (headway.UsageError, "target: is 'x'; allowed: fixed, refitted", lambda: rank(target="x", layers=[-1])),
                 (headway.UsageError, "mode: is 'x'; allowed: mean, zero", lambda: rank(mode="x", layers=[-1])),
                 (headway.UsageError, "layers: holds 9", lambda: rank(layers=[9])),
-                (headway.UsageError, "readout: is 'x'", lambda: rank(readout="x"))):
+                (headway.UsageError, "readout: is 'x'", lambda: rank(readout="x")),
+                (headway.UsageError, "inputs: is int", lambda: rank(inputs=1)),
+                (headway.UsageError, "penalty: is 0", lambda: rank(penalty=0)),
+                (headway.UsageError, "penalty: is 'a'", lambda: rank(penalty="a")),
+                (headway.UsageError, "seed: is -1", lambda: rank(seed=-1)),
+                (headway.BadDataError, "labels[2]: nan", lambda: rank([1, -1, np.nan, *[1, -1] * 3])),
+                (headway.BadDataError, "embeddings: 9 of 9 are not finite, first that of example 0", lambda: rank(model=broken))):
             with self.subTest(words=words):
                 self.refused(kind, words, call)
 

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 import headway
@@ -14,7 +15,7 @@ from headway.cli import main
 from headway.ranking.cache import Cache
 from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
-from headway.ranking.cumulative import Curves, random_orders
+from headway.ranking.cumulative import Curves, RemovalCurve, RemovalCurves, random_orders
 from headway.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts
 from headway.rank_results import RankResult
@@ -311,7 +312,7 @@ class Table(unittest.TestCase):
         with self.assertRaisesRegex(headway.UsageError, "of another model, other examples or other options"):
             Cache(path, lambda: "theirs")
         path.write_text("words")
-        with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):
+        with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache of rank_heads; allowed"):
             Cache(path, lambda: "ours")
         path.write_bytes(b"PK\x03\x04 torn")
         with self.assertRaisesRegex(headway.UsageError, "cannot be read as a cache"):
@@ -359,8 +360,14 @@ class Parts(unittest.TestCase):
             self.assertEqual(main(["rank", str(self.path), "-k", "2", "--csv", str(csv)]), 0)
         self.assertIn("among 2 cheapest", out.getvalue())
         self.assertIn("L6 feed-forward", csv.read_text())
-        with contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(out):
             self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
+            self.assertEqual(main(["rank", str(self.path), "--csv", str(csv)]), 73)
+            self.assertIn("parts.csv: exists already; --force replaces it", said.getvalue())
+            self.assertEqual(main(["rank", str(self.path), "--csv", str(csv), "--force"]), 0)
+            self.assertEqual(main(["rank", str(self.path), "--csv", str(self.path), "--force"]), 73)
+            self.assertIn("is the input", said.getvalue())
+        self.assertEqual(headway.check_dataset(self.path), [])
 
     def test_bad_data_sets_are_refused(self):
         lonely = np.resize([-1.0, *[1.0] * 59], 60)
@@ -372,6 +379,15 @@ class Parts(unittest.TestCase):
             self.write(labels, heads, None)
             with self.subTest(words=words), self.assertRaisesRegex(headway.HeadwayError, words):
                 headway.rank_parts(self.path)
+        self.write(self.y, [5], None)
+        for wrong in (0, -1.0, np.inf, "a", True, [1.0]):
+            with self.assertRaisesRegex(headway.UsageError, "penalty: is .*allowed: None, or a positive number"):
+                headway.rank_parts(self.path, penalty=wrong)
+        for wrong in (-1, "a", 1.5, None, True, 2**64):
+            with self.assertRaisesRegex(headway.UsageError, "seed: is .*allowed: an integer from 0"):
+                headway.rank_parts(self.path, seed=wrong)
+        ranks = [headway.rank_parts(self.path, theory=False, penalty=one) for one in (1, np.float32(1.0), np.int64(1))]
+        self.assertEqual([ranking.attributes["penalty"] for ranking in ranks], [1.0, 1.0, 1.0])
         parts, y = self.parts, self.y
         self.parts, self.y = parts[:5], np.resize([1.0, -1.0], 5)
         self.write(self.y, [5], None)
@@ -390,6 +406,14 @@ class Parts(unittest.TestCase):
             headway.rank_parts(self.path)
         with contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(main(["rank", str(self.path)]), 65)  # as the program
+        self.write(self.y, [5], None)
+        other = self.path.with_name("other.h5")
+        with h5py.File(self.path) as whole, h5py.File(other, "w") as file:
+            for name in whole:
+                whole.copy(name, file)
+            file["train/path_features"][3, 1, 2] = np.nan
+        with self.assertRaisesRegex(headway.BadDataError, "path_features: holds numbers that are not finite"):
+            headway.rank_parts(other)
 
 
 class Cumulative(unittest.TestCase):
@@ -421,6 +445,19 @@ class Cumulative(unittest.TestCase):
         before = len(self.calls)
         curves.curve(order[::-1], 0)
         self.assertEqual(len(self.calls), before)  # each set once
+
+    def test_the_table_has_the_digits_of_its_errors_and_no_deviation_of_one_order(self):
+        def curve(rise):
+            zero = np.zeros(3)
+            return RemovalCurve((0, 1), zero, zero, rise, np.array([0.0, 1e-6, 2e-6]), zero, zero)
+        first, second = curve(np.array([0.0, 1.23456e-5, 2e-5])), curve(np.array([0.0, 3e-5, 4e-5]))
+        alone = repr(RemovalCurves(("a", "b"), {"estimate": first}, (second,), "test"))
+        self.assertNotIn("sd", alone)
+        self.assertNotIn("nan", alone)
+        self.assertIn("+0.0000123 +- 0.0000010", alone)
+        self.assertIn("+0.0000300", alone)
+        self.assertIn("(sd 0.0000125)", repr(RemovalCurves(("a", "b"), {"estimate": first}, (first, second), "test")))
+        self.assertIn("removed", repr(RemovalCurves((), {}, (), "test")))
 
     def test_random_orders_are_those_of_the_seed(self):
         self.assertEqual(random_orders(5, 3, 1), random_orders(5, 3, 1))

@@ -38,6 +38,20 @@ class Tables(unittest.TestCase):
         self.assertIn('<th scope="col">a&lt;b</th>', page)
         self.assertEqual(len(self.table()), 3)
 
+    def test_its_columns_are_those_that_it_shows(self):
+        table = self.table()
+        self.assertEqual(list(table), ["layer", "head", "name", "loss"])
+        self.assertTrue("loss" in table and "name" in table)
+        self.assertFalse("score" in table or 3 in table or None in table)
+        self.assertEqual([table[name].tolist() for name in ("layer", "head", "name")],
+                         [[5, 5, 6], [1, 2, 1], ["L5H1", "L5H2", "L6H1"]])
+        self.assertEqual(len(list(table)), len(table) + 1)
+        for wrong in ("score", 0, None):
+            with self.assertRaisesRegex(headway.UsageError, "allowed: layer, head, name, loss"):
+                table[wrong]
+        with self.assertRaisesRegex(headway.UsageError, "column: is 'name'; allowed: loss"):
+            table.grid("name")
+
     @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
     def test_pandas_gets_the_columns(self):
         frame = self.table().to_pandas()

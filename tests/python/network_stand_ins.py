@@ -26,6 +26,38 @@ def draw(seed, count=P, masked=False):
     return inputs, attentions, mask if masked else None
 
 
+class FakeTensor:
+    """A tensor with a gradient, on a device, of a type that numpy lacks: numpy gets it only as PyTorch lets it."""
+
+    def __init__(self, values, gradient=True, device="cuda", dtype="torch.bfloat16"):
+        self.values, self.gradient, self.device, self.dtype = values, gradient, device, dtype
+
+    def _changed(self, **changes):
+        return FakeTensor(**{name: getattr(self, name) for name in ("values", "gradient", "device", "dtype")} | changes)
+
+    def detach(self):
+        return self._changed(gradient=False)
+
+    def cpu(self):
+        return self._changed(device="cpu")
+
+    def float(self):
+        return self._changed(dtype="torch.float32")
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, at):
+        return self._changed(values=self.values[at])
+
+    def __array__(self, *_, **__):
+        if self.gradient:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        if self.device != "cpu" or self.dtype == "torch.bfloat16":
+            raise TypeError("can't convert it")
+        return np.asarray(self.values, np.float32)
+
+
 class FakeTransformer:
     """Answers as a model of `transformers` does: hidden states before every layer, and attention.
 

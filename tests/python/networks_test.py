@@ -254,6 +254,8 @@ class HuggingFace(NetworkTest):
         refused(["layers: is [2, 1]"], layers=[2, 1])
         refused(["layers: is []"], layers=[])
         refused(["batch_size: is 0"], batch_size=0)
+        for wrong in ("a", [1.5], True, 1.5, ["1"], {1: 2}):
+            refused([f"layers: is {wrong!r}; allowed: whole numbers"], layers=wrong)
         refused(["encoded: is list"], encoded=["a text"])
         refused(["of [6, 7] examples"], encoded=model.encoded() | {"token_type_ids": np.ones((6, S))})
         refused(["test: encoded is missing"], test={"labels": signs(2)})
@@ -347,6 +349,39 @@ class Torch(NetworkTest):
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
 class RealTorch(NetworkTest):
+    def test_tensors_with_gradients_and_in_bf16_are_arrays(self):
+        import torch
+        rows = torch.tensor(np.random.default_rng(1).standard_normal((P, 4, 5)), dtype=torch.float32)
+        for tensor in (rows.clone().requires_grad_(), rows.bfloat16().requires_grad_(), list(rows.clone().requires_grad_())):
+            headway.write_dataset(self.path, train_path_features=tensor, train_labels=torch.tensor(signs(P)), heads=[2, 2],
+                                  overwrite=True)
+            with self.read() as file:
+                np.testing.assert_allclose(file["train/path_features"], rows, rtol=1e-2)
+
+    def test_one_layer_may_be_given_as_a_number(self):
+        import torch
+        model = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+        headway.from_torch(self.path, model, torch.randn(P, S, 8), signs(P), readout="mean", layers=-1)
+        with self.read() as file:
+            self.assertEqual([name for name in file["names/layer_1"].asstr()], ["L2H1", "L2H2"])
+
+    def test_what_does_not_fit_the_model_is_named(self):
+        import torch
+        x = torch.randn(P, S, 8)
+        first, second = (torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=one), 2)
+                         for one in (True, False))
+        for form in ("attention", "contributions"):
+            for error, words, model, inputs, layers in (
+                    (headway.UsageError, ["model: is 3; allowed: a torch.nn.Module"], 3, x, None),
+                    (headway.UsageError, ["model: has no blocks with attention", "layers=[-1]"], torch.nn.Linear(8, 8), x, [-1]),
+                    (headway.BadDataError, ["saw 5 examples in a batch of 7", "batch_first=False"], second, x, None),
+                    (headway.UsageError, ["inputs: are of type torch.float64", "weights of the model of torch.float32"],
+                     first, x.double(), None)):
+                with self.subTest(form=form, words=words), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.assert_refused(error, lambda: headway.from_torch(self.path, model, inputs, signs(P), readout="mean",
+                                                                          form=form, layers=layers), *words)
+
     def test_a_transformer_encoder_is_written(self):
         import torch
         torch.manual_seed(1)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 import headway
-from bindings import setUpModule, small  # noqa: F401
+from bindings import file_of, setUpModule, small  # noqa: F401
 
 
 class WrongArguments(unittest.TestCase):
@@ -116,6 +116,41 @@ class WrongArguments(unittest.TestCase):
         self.refused(headway.UnreadableFileError, ["hmm-four-pats", "hmm-four-paths"],
                      lambda: headway.solve("hmm-four-pats"))
         self.refused(headway.UnreadableFileError, ["no-such.toml"], lambda: headway.read_study("no-such.toml"))
+
+    def test_a_result_is_not_replaced_by_what_another_verb_makes_of_it(self):
+        source = file_of("source.h5")
+        headway.solve("hmm-four-paths", widths=[10], output=source)
+        for given in (source, headway.read_result(source)):
+            self.refused(headway.CannotWriteError, ["is the input", "another output"],
+                         lambda: headway.prune(given, output=source, overwrite=True))
+        self.assertEqual(headway.read_result(source).kind, "solve")
+        headway.solve(source, output=source, overwrite=True)  # makes it again
+
+    def test_what_predict_cannot_take_is_named(self):
+        solved, xi = headway.solve(**small()), small()["features"]
+        data, path = file_of("data.h5"), file_of("solved.h5")
+        headway.write_dataset(data, train_path_features=xi, train_labels=small()["labels"], heads=[2, 2])
+        headway.solve("hmm-four-paths", widths=[10], output=path)
+        for kind, words, call in (
+                (headway.UsageError, ["weights: is 'best'", "only a result of headway.train"],
+                 lambda: headway.predict(solved, features=xi, weights="best")),
+                (headway.UsageError, ["weights: is 'best'"], lambda: headway.predict(path, data, weights="best")),
+                (headway.BadStudyError, ["threads=-1: threads = -1"], lambda: headway.predict(solved, features=xi, threads=-1)),
+                (headway.BadStudyError, ["threads=\"a\""], lambda: headway.predict(solved, features=xi, threads="a")),
+                (headway.BadDataError, ["data.h5: is no result file"], lambda: headway.predict(data, features=xi)),
+                (headway.UsageError, ["has both new and inputs"], lambda: headway.predict(solved, data, inputs=xi)),
+                (headway.UsageError, ["has both inputs and features"], lambda: headway.predict(solved, inputs=xi, features=xi)),
+                (headway.UsageError, ["needs new inputs"], lambda: headway.predict(solved)),
+                (headway.UsageError, ["output: is 3; allowed: the path of the file to write"],
+                 lambda: headway.predict(solved, features=xi, output=3))):
+            with self.subTest(words=words):
+                self.refused(kind, words, call)
+
+    def test_a_result_of_the_theory_is_no_trained_network(self):
+        solved = headway.solve(**small())
+        for call in (headway.evaluate, headway.prune_network):
+            self.refused(headway.BadDataError, ["study: is a result of headway.solve; allowed: a result of headway.train"],
+                         lambda: call(solved))
 
     def test_arguments_of_action_and_kernel_are_refused(self):
         action, xi, unit = headway.action(**small()), small()["features"], np.eye(4)

@@ -123,6 +123,7 @@ class Predict(unittest.TestCase):
         np.testing.assert_allclose(found.groups[0].mean, each.mean(axis=0))
         np.testing.assert_allclose(found.groups[0].sd, each.std(axis=0, ddof=1))
         self.assertIsNone(found.groups[0].predicted_class)
+        self.assertIn("<NetworkPredictResult of headway predict: ", repr(found))
         self.assertIn("2 networks on 6 examples of inputs", repr(found))
         self.assertIn("<td>softmax</td>", found._repr_html_())
         saved = headway.read_result(found.save(file_of("network-predictions.h5")))
@@ -133,8 +134,12 @@ class Predict(unittest.TestCase):
             headway.predict(trained, inputs=x[:, :, 1:])
         with self.assertRaisesRegex(headway.UsageError, "text: must be absent"):
             headway.predict(trained, text="to be")
-        with self.assertRaisesRegex(headway.UsageError, "needs new inputs"):
+        with self.assertRaisesRegex(headway.UsageError, "has both inputs and text; allowed: one of them"):
             headway.predict(trained, inputs=x, text="to be")
+        with self.assertRaisesRegex(headway.BadDataError, "^inputs: has 7 features a token"):
+            headway.predict(trained, inputs=np.zeros((2, 3, 7)))
+        with self.assertRaisesRegex(headway.UsageError, "^features: is not allowed with a result of headway.train"):
+            headway.predict(trained, features=x)
         with self.assertRaisesRegex(headway.UsageError, "to_datatree: takes no result of predict"):
             headway.to_datatree(found)
 
@@ -174,7 +179,7 @@ class Predict(unittest.TestCase):
         solved = headway.solve(**given, **few())
         for arguments, error, words in (
                 ({}, headway.UsageError, "needs new inputs"),
-                ({"new": "a.h5", "features": given["features"]}, headway.UsageError, "needs new inputs"),
+                ({"new": "a.h5", "features": given["features"]}, headway.UsageError, "has both new and features"),
                 ({"features": given["features"][:, :, :4]}, headway.BadDataError, "has 4 features a token; allowed: N_0 = 5"),
                 ({"features": given["features"][:, :2]}, headway.BadDataError, "heads"),
                 ({"features": np.full((2, 4, 5), np.nan)}, headway.BadDataError, "features[0, 0, 0]: nan"),

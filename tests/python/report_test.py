@@ -279,6 +279,10 @@ class CommandLine(WithoutPictures):
             headway.write_report(place("one-head"), target)
         with self.assertRaisesRegex(headway.UsageError, "at least one result"):
             headway.write_report([], target)
+        for labels, words in ((["a", "b"], "^labels: has 2 names for 1"), ("a", "^labels: is 'a'"), (3, "^labels: is 3"),
+                              ([3], r"^labels: is \[3\]")):
+            with self.assertRaisesRegex(headway.UsageError, words):
+                headway.write_report(place("one-head"), target, labels)
 
 
 class Documents(unittest.TestCase):

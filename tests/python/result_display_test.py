@@ -93,6 +93,17 @@ class Prompt(unittest.TestCase):
         self.assertIn("2 points (N 10,20,30 to 50,20,30, T 0.01)", replace(result, points=tuple(points)).summary)
         self.assertIn("1 point (N 10,20,30, T 0.01)", replace(result, points=tuple(points[:1])).summary)
 
+    def test_a_result_equals_itself_alone_and_may_be_a_key(self):
+        for kind in (*KINDS, "train"):
+            first, second = headway.read_result(place(kind)), headway.read_result(place(kind))
+            parts = [(first, second), *zip(getattr(first, "points", ()), getattr(second, "points", ())),
+                     *zip(getattr(first, "runs", ()), getattr(second, "runs", ()))]
+            if kind == "prune":
+                parts.append((first.head_table(), second.head_table()))
+            for one, other in parts:
+                self.assertEqual((one == one, one == other, one != other), (True, False, True))
+                self.assertEqual({one: 1, other: 2}[one], 1)
+
     def test_long_values_have_short_forms(self):
         self.assertEqual(brief(np.ones((3, 4))), "array [3, 4]")
         self.assertEqual(brief(np.array(2.5)), "2.5")
@@ -142,11 +153,65 @@ class Notebook(unittest.TestCase):
         sampled = headway.read_result(place("sample"))
         pair = sampled.plot("theory_against_samples", others=[result])
         self.assertIs(pair.only(), pair["theory_against_samples"])
-        with self.assertRaisesRegex(ValueError, "2 figures"):
+        with self.assertRaisesRegex(headway.UsageError, "2 figures"):
             found.only()
         with self.assertRaisesRegex(headway.UsageError, "names: has 'nonsense', which is no figure; allowed: accuracy_against_width"):
             result.plot("nonsense")
         self.assertEqual(list(headway.read_result(place("train")).plot()), ["learning_curves"])
+
+
+class PlotArguments(unittest.TestCase):
+    def setUp(self):
+        self.result = headway.read_result(place("solve"))
+
+    def refused(self, words, *names, **given):
+        with self.assertRaises(headway.UsageError) as caught:
+            self.result.plot(*names, **given)
+        self.assertIn(words, str(caught.exception))
+
+    def test_what_no_figure_could_take_is_refused(self):
+        for name, values, allowed in (
+                ("widths", ([], "10", 10.5, [10.5], [None], True, {}), "whole numbers, at least one"),
+                ("temperature", ("a", [0.01], True), "a number"),
+                ("components", (0, -1, 2.5, "3", True, None), "at least 1, a whole number"),
+                ("labels", ("a", 3, [1], b"a"), "texts, one for each"),
+                ("path_names", ("abcd", 3, [1, 2, 3, 4]), "texts, one for each"),
+                ("limits_only", ("a", 1), "true or false")):
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.refused(f"{name}: is {value!r}; allowed: {allowed}", "order_parameters", **{name: value})
+        for others in (["r.h5"], "r.h5", 3, [self.result, 3]):
+            with self.subTest(others=others):
+                self.refused("; allowed: results, as headway.read_result gives them", others=others)
+        for name in (["order_parameters"], 3, None):
+            self.refused(f"names: has {name!r}, which is no figure", name)
+        with self.assertRaisesRegex(headway.UsageError, r"results\[1\]: is 'r.h5'"):
+            headway.figures.draw_all([self.result, "r.h5"])
+
+    def test_one_number_or_result_is_enough(self):
+        for width in (10, np.int64(10), np.array([10])):
+            self.assertEqual(len(self.result.plot("order_parameters", widths=width).only().axes), 2)
+        self.result.plot("accuracy_against_width", others=self.result, labels=["a", "b"])
+        self.assertEqual(list(headway.figures.draw_all(self.result, only="convergence")), ["convergence"])
+
+    def test_a_temperature_in_single_precision_is_found(self):
+        single = np.float32(0.01)
+        self.assertNotEqual(float(single), 0.01)
+        self.result.plot("order_parameters", temperature=single)
+        self.assertEqual(self.result.gaussian_process_at(single).temperature, 0.01)
+        self.refused("temperature: is 0.0101", temperature=0.0101)
+        self.assertIsNone(self.result.gaussian_process_at(0.0101))
+        with self.assertRaisesRegex(headway.UsageError, "temperature: is 'a'; allowed: a number"):
+            self.result.gaussian_process_at("a")
+
+    def test_points_are_counted_alike(self):
+        pruned, sampled = (headway.read_result(place(kind)) for kind in ("prune", "sample"))
+        for call in (pruned.head_table, lambda point: headway.posterior_draws(sampled, point)):
+            call(-1), call(np.int64(1))
+            for wrong in ("a", 1.5, 2, -3, None, True):
+                with self.assertRaisesRegex(headway.UsageError, "point: is .*; allowed: 0 to 1, .*or from -1, the last"):
+                    call(wrong)
+        np.testing.assert_array_equal(headway.posterior_draws(sampled, -1)["U_1"], headway.posterior_draws(sampled, 1)["U_1"])
 
 
 class WrongKinds(unittest.TestCase):

@@ -1,5 +1,7 @@
 """`python -m headway summary`: small JSON of results of any kind, with what made them."""
 
+import contextlib
+import io
 import json
 import tempfile
 import unittest
@@ -58,6 +60,19 @@ class SummaryTest(unittest.TestCase):
         for run in whole["runs"]:
             run.pop("curves", None), run.pop("train_loss", None)
         self.assertEqual(brief, whole)
+
+    def test_what_nobody_can_mean_is_refused(self):
+        out = self.folder / "summary.json"
+        for words, arguments in (("--largest: is -1; allowed: a whole number from 0", ["--largest", "-1"]),
+                                 ("--without: has 'foo', a name that no result has", ["--without", "curves,foo"]),
+                                 ("did you mean train_loss?", ["--without", "train_los"])):
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                self.assertEqual(cli.main(["summary", str(self.result), "-o", str(out), *arguments]), 64)
+            self.assertIn(words, said.getvalue())
+        for given in ({"largest": 1.5}, {"without": "curves"}):
+            with self.assertRaises(headway.UsageError):
+                write_summary(self.result, out, **given)
+        self.assertFalse(out.exists())
 
     def test_the_file_appears_whole_and_is_not_replaced_unasked(self):
         out = self.folder / "summary.json"

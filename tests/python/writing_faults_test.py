@@ -1,5 +1,7 @@
 """The package writes whole files or none: on a full disk, beside another writer, and when it is stopped."""
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -15,13 +17,14 @@ import numpy as np
 
 import headway
 from dataset_arguments import WritingTest
-from headway import datasets, hdf5_target
+from headway import cli, datasets, hdf5_target
 from headway.contribution_writer import write_contributions
 from headway.figures import style
 from headway.files import whole_file, write_text
 from headway.head_table import head_table
 from headway.network_batches import Block
 from headway.network_writer import Options, Source, write_network
+from headway.ranking.exports import write_json
 from headway.result_reader import read_result
 from synthetic_results import Task, write_result
 
@@ -68,6 +71,11 @@ def contributions(path):
 
 def heads_table(path):
     head_table(range(1, 900), [1] * 899, {"loss": np.linspace(0.0, 1.0, 899)}).to_csv(path)
+
+
+def attended(path):
+    headway.from_attentions(path, inputs=np.ones((12, 3, 5)), attentions=[np.full((12, 2, 3, 3), 1 / 3)],
+                            labels=np.resize([0, 1], 12), readout="mean")
 
 
 def picture(path):
@@ -233,6 +241,72 @@ class TwoWriters(WritingTest):
         with self.assertRaisesRegex(headway.CannotWriteError, "is not a regular file"):
             write_text("text", self.path, True)
         self.assertTrue(self.path.is_fifo())
+
+
+class StandardOutput(unittest.TestCase):
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_a_full_disk_is_one_line(self):
+        for arguments in (["table", str(RESULT)], ["--help"], ["--version"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([sys.executable, "-m", "headway", *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=60)
+            self.assertEqual((done.returncode, done.stderr),
+                             (73, "headway: error: standard output: cannot be written: No space left on device\n"))
+
+
+class Inputs(WritingTest):
+    """What a command reads is never replaced by what it writes."""
+
+    def setUp(self):
+        super().setUp()
+        self.path.write_bytes(RESULT.read_bytes())
+        self.link = self.path.with_name("link.h5")
+        self.link.symlink_to(self.path)
+        self.bytes = self.path.read_bytes()
+
+    def kept(self, code):
+        self.assertEqual(self.path.read_bytes(), self.bytes)
+        return code
+
+    def test_no_page_and_no_summary_takes_the_place_of_its_result(self):
+        for target in (self.path, self.link):
+            with self.assertRaisesRegex(headway.CannotWriteError, "is the input .*give another output"):
+                headway.write_report(self.path, target, overwrite=True)
+            for command in ("report", "summary"):
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    self.assertEqual(self.kept(cli.main([command, str(self.path), "-o", str(target), "--force"])), 73)
+                self.assertIn("is the input", said.getvalue())
+
+    def test_no_table_takes_the_place_of_an_hdf5_file(self):
+        for target in (self.path, self.link):
+            with self.assertRaisesRegex(headway.CannotWriteError, "is an HDF5 file, which a table does not replace"):
+                heads_table(target)
+            with self.assertRaises(headway.CannotWriteError):
+                write_json({}, target)
+        self.kept(0)
+        table = self.path.with_name("heads.csv")
+        table.write_text("older")
+        heads_table(table)
+        self.assertIn("layer,head,name,loss", table.read_text())
+
+    def test_what_is_no_path_is_named(self):
+        result = read_result(self.path)
+        for wrong in (None, 3, b"x.h5", "", "a\0b", self.path.with_name("a\0b")):
+            for call in (result.save, data_set, attended,
+                         lambda path: headway.write_report(self.path, path)):
+                with self.assertRaisesRegex(headway.UsageError, "^path: is .*allowed: the path of the file to write$"):
+                    call(wrong)
+            for call in (headway.check_dataset, headway.rank_parts):
+                with self.assertRaisesRegex(headway.UsageError, "^path: is .*allowed: the path of a data"):
+                    call(wrong)
+        with h5py.File(self.path) as file, self.assertRaisesRegex(headway.UsageError, "path: is <HDF5 file"):
+            headway.check_dataset(file)
+        for call in (result.save, data_set):
+            with self.assertRaisesRegex(headway.CannotWriteError, "a: cannot be written: File name too long"):
+                call(self.path.with_name(300 * "a"))
+        for call in (headway.check_dataset, headway.rank_parts, read_result):
+            with self.assertRaisesRegex(headway.UnreadableFileError, "a: no such file"):
+                call(self.path.with_name(300 * "a"))
 
 
 class Stopped(WritingTest):

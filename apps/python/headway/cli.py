@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from headway.errors import CannotWriteError, HeadwayError, UsageError
-from headway.files import refuse_existing
+from headway.files import refuse_existing, refuse_inputs
 from headway.version import __version__
 
+_ARGUMENT = re.compile(r"^(labels|largest|without)(?=: )")  # of functions, whose options have the same names
 EXIT_OK, EXIT_BAD_DATA, EXIT_BUG, EXIT_INTERRUPTED = 0, 65, 70, 130
 
 
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         return options.command(options)
     except HeadwayError as error:
-        for line in str(error).replace("overwrite=True", "--force").splitlines():
+        for line in _ARGUMENT.sub(r"--\1", str(error).replace("overwrite=True", "--force")).splitlines():
             print(f"headway: error: {line}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
@@ -37,13 +39,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Entry point of the process; a closed pipe on stdout is no error."""
+    """Entry point of the process. A closed pipe on stdout is no error; a full disk is one, in one line."""
     try:
-        code = main()
+        try:
+            code = main()
+        except SystemExit as end:  # of --help and --version
+            code = end.code
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.filename is not None:  # of no standard stream
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_OK
+        if not isinstance(error, BrokenPipeError):
+            print(f"headway: error: standard output: cannot be written: {error.strerror or error}", file=sys.stderr)
+            code = CannotWriteError.exit_code
     sys.exit(code)
 
 
@@ -114,11 +124,16 @@ def _add_rank(commands) -> None:
     rank.add_argument("--target", default="fixed", metavar="fixed|refitted", help="fit the readout again, or not")
     rank.add_argument("-k", type=int, metavar="K", help="of the probability to be among the K cheapest (default: a quarter)")
     rank.add_argument("--csv", metavar="FILE.csv", help="write all columns there, too")
+    rank.add_argument("--force", action="store_true", help="replace a table that exists")
     rank.set_defaults(command=_rank)
 
 
 def _rank(options: argparse.Namespace) -> int:
     from headway.head_ranking import rank_parts
+    if options.csv:  # before the work
+        refuse_inputs(options.csv, [options.dataset])
+        if not options.force:
+            refuse_existing([options.csv], "--force replaces it")
     ranking = rank_parts(options.dataset, target=options.target, k=options.k)
     print(ranking)
     if options.csv:
@@ -161,8 +176,6 @@ def _plot(options: argparse.Namespace) -> int:
     from headway.result_reader import read_result
     if options.format not in style.FORMATS:
         raise UsageError(f"--format: is {options.format}; allowed: {', '.join(style.FORMATS)}")
-    if options.components < 1:
-        raise UsageError(f"--components: is {options.components}; allowed: at least 1")
     choice = figures.PlotOptions(
         widths=_integers("--widths", options.widths), temperature=options.temperature,
         path_names=_words(options.path_names), labels=_words(options.labels),

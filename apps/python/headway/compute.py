@@ -19,13 +19,15 @@ from headway.arrays import PATHS, ArrayData, data_of
 from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
 from headway.caller import warn
 from headway.display import Shown
-from headway.errors import Interrupted, NotUsableWarning, UsageError
+from headway.errors import BadDataError, Interrupted, NotUsableWarning, UsageError
+from headway.files import refuse_inputs, same_file
+from headway.paths import described, output_of, text_of_path
 from headway.progress import Bars, listener_of
-from headway.result_reader import result_of
+from headway.result_reader import kind_of, result_of
 from headway.results import Result
 from headway.settings import overlays_of
-from headway.signatures import RUNNING
-from headway.study_files import Study, described, text_of_path
+from headway.signatures import RUNNING, with_known_arguments
+from headway.study_files import Study
 from headway.training_results import TrainingResult
 from headway.words import in_python, python_words, with_names
 
@@ -38,8 +40,9 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     request, data, arguments = request_of(verb, verb, given)
     progress, names = listener_of(given.get("progress")), names_of(given.get("study"), "study")
     names += _ARRAYS_BY_NAME if data is not None else []
-    output = given.get("output")
-    request |= {"output": "" if output is None else text_of_path("output", output), "force": bool(given.get("overwrite")),
+    output = output_of(given.get("output"))
+    _refuse_other_result(verb, request["input"], output)
+    request |= {"output": output, "force": bool(given.get("overwrite")),
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments, names), how_to_go_on(
@@ -61,11 +64,19 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     return result
 
 
+def _refuse_other_result(verb: str, source: str, output: str) -> None:
+    """CannotWriteError where the output would take the place of a result that it is computed from. The verb that made a result
+    may replace it: it goes on from a partial one, or makes it again."""
+    if output and same_file(source, output) and kind_of(source).replace("network_prune", "prune_network") != verb:
+        refuse_inputs(output, [source])
+
+
 def rank_and_ranks() -> tuple[int, int]:
     """The number of this process among those that mpirun started, and how many there are: (0, 1) where it is alone."""
     return native.module().rank()
 
 
+@with_known_arguments
 def rank() -> int:
     """Tell which of the processes that mpirun started this one is.
 
@@ -139,12 +150,12 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         if study is None:
             request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
         else:
-            request = _source(study) | {"dataset": data_again(study, data).dataset}
+            request = _source(verb, study) | {"dataset": data_again(study, data).dataset}
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
                          "with labels and attention")
     else:
-        request = _source(study)
+        request = _source(verb, study)
         data = getattr(study, "_data", None)
     overlays = overlays_of(caller, verb, options, given.get("settings"))
     arguments = {key: name for key, (name, _) in overlays.items()}
@@ -192,13 +203,15 @@ def _spelled(value: Any) -> str:
     return repr(value)
 
 
-def _source(study: Any) -> dict[str, Any]:
+def _source(verb: str, study: Any) -> dict[str, Any]:
     """A path, a name, a Study, or a result in memory, whose data and order parameters are then used."""
     if isinstance(study, Study):
         return {"input": study.name, "text": study.text}
     if isinstance(study, Shown):
         study._require_origin()
     if getattr(study, "_is_in_memory", False):
+        if verb in ("evaluate", "prune_network") and study.kind != "train":
+            raise BadDataError(f"study: is a result of headway.{study._verb.replace('-', '_')}; allowed: a result of headway.train")
         done, data = study._computation, study._data
         if data is not None:
             data.require_unchanged()

@@ -18,8 +18,11 @@ from headway.dataset_files import UNHOLDABLE, check_name_layers, create_numbers,
 from headway.dataset_table import Member
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
+from headway.files import path_to_write
 from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
+from headway.paths import text_of_path
 from headway.signatures import with_known_arguments
+from headway.tensors import without_torch
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -130,7 +133,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     CannotWriteError
         The file exists without overwrite=True, or cannot be written.
     UsageError
-        `dtype` or `classes` is not allowed.
+        `path`, `dtype` or `classes` is not allowed.
 
     Examples
     --------
@@ -142,7 +145,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     >>> headway.check_dataset(path)
     []
     """
-    dtype, classes = _checked_dtype(dtype), checked_classes(classes)
+    path, dtype, classes = path_to_write(path), _checked_dtype(dtype), checked_classes(classes)
     faults: list[str] = []
     given = {"train/inputs": train_inputs, "train/labels": train_labels, "train/mask": train_mask,
              "train/attention": train_attention, "train/path_features": train_path_features,
@@ -162,7 +165,7 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
     arrays = with_targets(arrays, classes, faults)
     if faults:
         raise BadDataError(faults)
-    with new_file(Path(path), overwrite) as file:
+    with new_file(path, overwrite) as file:
         write_header(file, note, readout)
         _fill(file, arrays, heads)
         file.flush()
@@ -173,9 +176,10 @@ def write_dataset(path: str | os.PathLike, *, train_inputs: ArrayLike | None = N
         check_name_layers(head_names, checker.heads)
         if "train/labels" in arrays:  # new inputs have none
             warn_of_whole_numbers("train_labels", arrays["train/labels"], classes)
-    return Path(path)
+    return path
 
 
+@with_known_arguments
 def check_dataset(path: str | os.PathLike) -> list[str]:
     """List every fault of a data-set file.
 
@@ -191,6 +195,8 @@ def check_dataset(path: str | os.PathLike) -> list[str]:
 
     Raises
     ------
+    UsageError
+        It is no path.
     UnreadableFileError
         The file is missing or cannot be opened.
     BadDataError
@@ -201,7 +207,7 @@ def check_dataset(path: str | os.PathLike) -> list[str]:
     >>> headway.check_dataset("mine.h5")  # doctest: +SKIP
     ['train/labels: shape [10]; allowed: [P] or [P, C] with extents [12, 1], none zero']
     """
-    with hdf5.open_file(path) as file:
+    with hdf5.open_file(text_of_path("path", path, "the path of a data-set file")) as file:
         return Checker(file, learned=True).run()
 
 
@@ -213,9 +219,10 @@ def _checked_dtype(dtype: Any) -> np.dtype | None:
         return None
     try:
         known = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         known = None
-    if known not in (np.dtype(np.float32), np.dtype(np.float64)):
+    # numpy takes None for float64, also where it compares
+    if known is None or known not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise UsageError(f"dtype: is {dtype!r}; allowed: \"float32\", \"float64\" or None")
     return known
 
@@ -240,9 +247,9 @@ def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str
         else:
             with warnings.catch_warnings():  # numpy warns of lists of several lengths
                 warnings.simplefilter("error")
-                array = np.asarray(value)
-    except (ValueError, TypeError, Warning) as error:
-        faults.append(f"{name}: is not a rectangular array of numbers ({error})")
+                array = np.asarray(without_torch(value))
+    except (ValueError, TypeError, RuntimeError, Warning) as error:  # RuntimeError: of libraries whose arrays numpy is to read
+        faults.append(f"{name}: is not a rectangular array of numbers ({hdf5.reason(error)})")
         return None
     if np.ma.is_masked(value):
         faults.append(masked_fault(name, value))

@@ -9,17 +9,18 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from headway.errors import UsageError
-from headway.files import make_folder_of, remove_folders, whole_file, write_bytes
+from headway.files import make_folder_of, path_to_write, remove_folders, whole_file, write_bytes
 from headway.hdf5 import open_file
+from headway.paths import described
 from headway.remaking import how_to_remake
-from headway.signatures import with_older_names
+from headway.signatures import with_known_arguments, with_older_names
 from headway.words import in_python
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ class Brief:
 class Shown(Brief):
     """What every whole result can do: it is a line at a prompt, a table in a notebook, and can be drawn and saved.
 
-    A subclass gives the line as its property `summary`.
+    A subclass gives the line as its property `summary`. Results and their parts are equal only to themselves (eq=False): of
+    arrays nobody could say whether they are equal without a tolerance.
     """
 
     _computation: ClassVar[Any] = None  # of a result in memory: what the extension module made
@@ -105,6 +107,7 @@ class Shown(Brief):
         return self._computation is not None or self._saved is not None
 
     @with_older_names(force="overwrite")
+    @with_known_arguments
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> Path:
         """Write the result file that the program would write.
 
@@ -123,6 +126,8 @@ class Shown(Brief):
 
         Raises
         ------
+        UsageError
+            It is no path.
         CannotWriteError
             The file exists without overwrite=True, or cannot be written.
         UnreadableFileError
@@ -134,7 +139,7 @@ class Shown(Brief):
         >>> headway.solve("hmm-four-paths", widths=[10]).save("four.h5").name
         'four.h5'
         """
-        target = Path(path)
+        target = path_to_write(path)
         if self._computation is not None:
             folders = make_folder_of(target)
             try:
@@ -178,7 +183,8 @@ class Shown(Brief):
         return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self._verb)}: "
                 f"{html.escape(self.summary)}</p>" + html_table(*cells(self)))
 
-    def plot(self, *names: str, others: Sequence[Any] = (), widths: Sequence[int] | None = None,
+    @with_known_arguments
+    def plot(self, *names: str, others: Shown | Sequence[Shown] = (), widths: int | Sequence[int] | None = None,
              temperature: float | None = None, path_names: Sequence[str] | None = None,
              labels: Sequence[str] | None = None, components: int = 30,
              limits_only: bool = False) -> Figures:
@@ -189,9 +195,9 @@ class Shown(Brief):
         *names : str
             The figures; default: all that this result has the data for. `headway.figures.FIGURES` lists
             them.
-        others : sequence of results, default: ()
+        others : result, or sequence of results, default: ()
             Further results, which are overlaid where a figure can.
-        widths : sequence of int, optional
+        widths : int or sequence of int, optional
             Widths that figures of several panels show; default: the narrowest, the middle and the widest.
         temperature : float, optional
             The temperature that is shown; default: the first of the study.
@@ -224,13 +230,12 @@ class Shown(Brief):
         <1 figure: order_parameters>
         """
         from headway import figures
-        unknown = [name for name in names if name not in figures.FIGURES]
+        unknown = [name for name in names if not isinstance(name, str) or name not in figures.FIGURES]
         if unknown:
             raise UsageError(f"names: has {unknown[0]!r}, which is no figure; allowed: {', '.join(figures.FIGURES)}")
         with in_python():
-            options = figures.PlotOptions(_tuple(widths), temperature, _tuple(path_names), _tuple(labels), components,
-                                          limits_only)
-            return Figures(figures.draw_all([self, *others], options, names or None))
+            options = figures.PlotOptions(widths, temperature, path_names, labels, components, limits_only)
+            return Figures(figures.draw_all([self, *_checked_others(others)], options, names or None))
 
     def to_datatree(self) -> DataTree:
         """Give everything that the result holds to xarray.
@@ -282,16 +287,23 @@ class Figures(dict):
 
         Raises
         ------
-        ValueError
+        UsageError
             There are several figures, or none.
         """
         if len(self) != 1:
-            raise ValueError(f"there are {len(self)} figures: {', '.join(self)}")
+            raise UsageError(f"there are {len(self)} figures: {', '.join(self)}; allowed: one, or a name as in figures[name]")
         return next(iter(self.values()))
 
 
-def _tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    return None if values is None else tuple(values)
+def _checked_others(others: Any) -> list[Shown]:
+    """The argument `others`: one result, or several; UsageError for anything else."""
+    if isinstance(others, Shown):
+        return [others]
+    found = list(others) if isinstance(others, Iterable) and not isinstance(others, (str, bytes, Mapping)) else [others]
+    for at, other in enumerate(found):
+        if not isinstance(other, Shown):
+            raise UsageError(f"others[{at}]: is {described(other)}; allowed: results, as headway.read_result gives them")
+    return found
 
 
 def _encoded(data: bytes) -> str:

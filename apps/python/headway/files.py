@@ -7,8 +7,12 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from headway.errors import CannotWriteError, HeadwayError
+from headway.paths import WRITTEN, text_of_path
+
+HDF5_BEGINS = b"\x89HDF\r\n\x1a\n"
 
 
 @contextmanager
@@ -20,21 +24,21 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
 
     CannotWriteError where `path` is not a regular file, cannot be written, or exists without `overwrite`; the message then
     has `how_to_replace`. Nothing is left behind. Of several writers without `overwrite` one makes the file, and the others
-    get this error.
+    get this error. UsageError where `path` is none.
     """
-    path = Path(path)
-    if path.is_file() or not path.exists():
-        path = Path(os.path.realpath(path))  # through links, also to a file that is not there yet
-    exists = CannotWriteError(f"{path}: exists already; {how_to_replace} replaces it")
-    if path.is_dir():
-        raise CannotWriteError(f"{path}: cannot be written: is a folder")
-    if path.exists():
-        if not path.is_file():
-            raise CannotWriteError(f"{path}: cannot be written: is not a regular file")
-        if not overwrite:
-            raise exists
+    path = path_to_write(path)
     partial, folders = None, []
     try:
+        if path.is_file() or not path.exists():
+            path = Path(os.path.realpath(path))  # through links, also to a file that is not there yet
+        exists = CannotWriteError(f"{path}: exists already; {how_to_replace} replaces it")
+        if path.is_dir():
+            raise CannotWriteError(f"{path}: cannot be written: is a folder")
+        if path.exists():
+            if not path.is_file():
+                raise CannotWriteError(f"{path}: cannot be written: is not a regular file")
+            if not overwrite:
+                raise exists
         folders = make_folder_of(path)
         partial = _new_file_beside(path)
         yield partial
@@ -52,6 +56,11 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
         if partial is not None and os.path.exists(partial):
             os.unlink(partial)
         remove_folders(folders)
+
+
+def path_to_write(path: Any) -> Path:
+    """The argument `path` of a function that writes there; UsageError where it is no path."""
+    return Path(text_of_path("path", path, WRITTEN))
 
 
 def make_folder_of(path: str | os.PathLike) -> list[Path]:
@@ -91,6 +100,39 @@ def refuse_existing(paths: Iterable[str | os.PathLike], how_to_replace: str) -> 
     for path in map(Path, paths):
         if path.is_file():
             raise CannotWriteError(f"{path}: exists already; {how_to_replace}")
+
+
+def same_file(path: str | os.PathLike, other: str | os.PathLike) -> bool:
+    """Whether two paths lead to one file that exists, by whatever links."""
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
+
+
+def refuse_inputs(target: str | os.PathLike, inputs: Iterable[str | os.PathLike]) -> None:
+    """CannotWriteError where the file to be written is one of those that are read: what they hold would be lost."""
+    for path in inputs:
+        if same_file(target, path):
+            raise CannotWriteError(f"{target}: is the input {path}; give another output")
+
+
+def replace_text(text: str, path: str | os.PathLike) -> Path:
+    """Writes a text in place of whatever file is there, except for one of HDF5: a table does not replace a result.
+
+    Errors: as whole_file().
+    """
+    path = path_to_write(path)
+    try:
+        begins = b""
+        if path.is_file():
+            with open(path, "rb") as file:
+                begins = file.read(len(HDF5_BEGINS))
+    except OSError as error:
+        raise CannotWriteError(f"{path}: cannot be written: {error.strerror or error}") from None
+    if begins == HDF5_BEGINS:
+        raise CannotWriteError(f"{path}: is an HDF5 file, which a table does not replace; give another path")
+    return write_text(text, path, overwrite=True)
 
 
 def write_text(text: str, path: str | os.PathLike, overwrite: bool) -> Path:

@@ -12,10 +12,10 @@ from typing import Any
 from headway import native
 from headway.caller import warn
 from headway.errors import UsageError
+from headway.paths import WRITTEN, text_of_path
 from headway.progress import Bars, listener_of
 from headway.settings import overlays_of
 from headway.signatures import with_known_arguments
-from headway.study_files import text_of_path
 from headway.words import in_python, python_words
 
 _LOG = logging.getLogger("headway")
@@ -91,7 +91,7 @@ def gram(data: str | os.PathLike | Iterable[str | os.PathLike], output: str | os
     overlays = overlays_of("headway.gram", "solve", settings, None)
     arguments = {key: name for key, (name, _) in overlays.items()}
     heard = listener_of(progress)
-    target = text_of_path("output", output)
+    target = text_of_path("output", output, WRITTEN)
     request: dict[str, Any] = {
         "input": files[0], "more_inputs": files[1:], "output": target, "force": overwrite, "progress": heard,
         "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],

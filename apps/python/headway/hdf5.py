@@ -46,7 +46,7 @@ def reason(error: BaseException) -> str:
 
 
 def _opened(path: Path) -> h5py.File:
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists, it bears names that are too long
         raise UnreadableFileError(f"{path}: no such file")
     if path.is_dir():
         raise UnreadableFileError(f"{path}: is a folder, not an HDF5 file")

@@ -6,7 +6,7 @@ It needs PyTorch, which is loaded when it is called. headway/ranking does the wo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import UsageError
@@ -14,6 +14,8 @@ from headway.progress import Progress, listener_of
 from headway.ranking.cumulative import RemovalCurves
 from headway.ranking.measured import FROZEN
 from headway.ranking.table import HeadRanking, check_choice, ranking_of
+from headway.readout_checks import checked_penalty, checked_seed
+from headway.signatures import with_known_arguments
 from headway.torch_version import require_torch
 
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 LONGEST = 128  # tokens of a text
 
 
+@with_known_arguments
 def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, *, tokenizer: Any = None,
-               layers: Sequence[int] | None = None, readout: str = "first_token", classes: int | None = None,
+               layers: int | Sequence[int] | None = None, readout: str = "first_token", classes: int | None = None,
                target: str = "fixed", mode: str = "mean", k: int | None = None, penalty: float | None = None,
                grouped: bool = True, theory: bool | None = None, batch_size: int = 16, seed: int = 1,
                cache: str | os.PathLike | None = None, progress: bool | Progress | None = None) -> HeadRanking:
@@ -46,7 +49,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         real targets.
     tokenizer : callable, optional
         The model's tokenizer, for texts. They are padded, and cut after 128 tokens.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers whose heads are ranked, counted from 1, or from -1, the last, down; ascending. Default: all.
     readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
         The token that the embedding is taken from.
@@ -91,7 +94,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         An option that is not allowed, a model without heads that are known, one that has lost heads already, or one whose
         heads cannot be removed cleanly; a cache of something else.
     BadDataError
-        Masks that hide every token of an example, labels of one class, fewer examples than classes, too few examples.
+        Masks that hide every token of an example, labels of one class, fewer examples than classes, too few examples, a
+        model whose embeddings are not finite.
     UnavailableError
         PyTorch is missing, or older than 1.13.
 
@@ -113,12 +117,14 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     """
     require_torch("headway.rank_heads")
     from headway.ranking.measuring import Options, measure
+    penalty, seed = checked_penalty(penalty), checked_seed(seed)
     options = Options(layers, readout, classes, penalty, grouped, theory, batch_size, seed, cache)
     measured = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress),
                        lambda count: check_choice(mode, target, k, count))
     return ranking_of(measured, mode, target, k, seed)
 
 
+@with_known_arguments
 def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None = None, penalty: float | None = None,
                theory: bool | None = None, seed: int = 1) -> HeadRanking:
     """Rank the parts of one layer from a data set of contributions, without the network.
@@ -164,10 +170,12 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
     """
     from headway.ranking.parts import measure_parts
     check_choice("mean", target, None, 0)
+    penalty, seed = checked_penalty(penalty), checked_seed(seed)
     measured, names = measure_parts(path, penalty, theory, seed)
     return ranking_of(measured, FROZEN, target, k, seed, names)
 
 
+@with_known_arguments
 def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, ranking: HeadRanking, *,
                     test: Mapping[str, Any] | None = None, tokenizer: Any = None, orders: Sequence[str] = ("estimate",),
                     random: int = 5, greedy: bool = False, most: int | None = None, classes: int | None = None,
@@ -231,6 +239,7 @@ def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], label
                          "inputs and labels")
     if isinstance(random, bool) or not isinstance(random, int) or random < 0:
         raise UsageError(f"random: is {random!r}; allowed: an integer from 0")
+    seed = checked_seed(seed)
     from headway.ranking.removing import remove_in_order as removed
     sets = {"train": (encoded_of(inputs, tokenizer), labels)}
     if test is not None:
@@ -242,7 +251,7 @@ def encoded_of(inputs: Mapping[str, Any] | Sequence[str], tokenizer: Any) -> Map
     """`inputs` if a tokenizer has made it; what `tokenizer` makes of it if it is texts."""
     if isinstance(inputs, Mapping):
         return inputs
-    if isinstance(inputs, str) or not all(isinstance(text, str) for text in inputs):
+    if isinstance(inputs, str) or not isinstance(inputs, Iterable) or not all(isinstance(text, str) for text in inputs):
         raise UsageError(f"inputs: is {type(inputs).__name__}; allowed: the mapping that a tokenizer returns, or a sequence of "
                          "texts together with tokenizer")
     if tokenizer is None:

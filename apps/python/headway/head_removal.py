@@ -18,6 +18,7 @@ from headway.network_batches import evaluating, hugging_face_answers
 from headway.network_blocks import stack_of
 from headway.network_removal import Network, kept_layers, replacement_of, rows_of, targets_of
 from headway.probes import Probe, fit_probe
+from headway.readout_checks import checked_penalty, checked_seed
 
 MODES = ("zero", "mean", "resample")
 
@@ -31,6 +32,7 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
     """As headway.ablate_heads, which has the description."""
     if mode not in MODES:
         raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
+    penalty, seed = checked_penalty(penalty), checked_seed(seed)
     if test is not None and (not isinstance(test, Mapping) or set(test) != {"encoded", "labels"}):
         given = list(test) if isinstance(test, Mapping) else type(test).__name__
         raise UsageError(f"test: is {given}; allowed: a mapping with encoded and labels")
@@ -59,6 +61,7 @@ def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
                          penalty: float | None = None, readout: str = "first_token",
                          classes: int | None = None, batch_size: int = 16) -> HeadTable:
     """As headway.gradient_sensitivity: I_h = mean over examples of |d loss / d m_h| at m = 1."""
+    penalty = checked_penalty(penalty)
     network = Network(model, readout, batch_size)
     kept = network.kept(layers)
     targets = targets_of({"train": (encoded, labels)}, classes)["train"]

@@ -6,26 +6,28 @@ import csv
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headway.errors import UsageError
-from headway.files import write_text
+from headway.files import replace_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+OWN_COLUMNS = ("layer", "head", "name")  # that every table begins with
 _MADE_UP = re.compile(r"(?:layer (\d+) )?head (\d+)")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeadTable:
     """A table with one row for each head, layer by layer.
 
-    At a prompt it is aligned text, in a notebook a table. `table["score"]` is one column.
+    At a prompt it is aligned text, in a notebook a table. `table["score"]` is one column, and `"score" in table`
+    tells whether there is one.
 
     Attributes
     ----------
@@ -63,19 +65,34 @@ class HeadTable:
         Parameters
         ----------
         column : str
-            Its name.
+            Its name, as the table shows it: "layer", "head", "name", or one of `columns`.
 
         Returns
         -------
         ndarray of shape (heads,)
-            Its numbers.
+            Its numbers, or the names.
 
         Raises
         ------
         UsageError
             There is no such column.
         """
-        if column not in self.columns:
+        if column not in self:
+            raise UsageError(f"column: is {column!r}; allowed: {', '.join(self)}")
+        own = {"layer": self.layers, "head": self.heads, "name": self.names}
+        return np.array(own[column]) if column in own else self.columns[column]
+
+    def __contains__(self, column: object) -> bool:
+        """Say whether there is such a column."""
+        return isinstance(column, str) and column in tuple(self)
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of the columns, as the table shows them."""
+        return iter((*OWN_COLUMNS, *self.columns))
+
+    def _quantity(self, column: str) -> np.ndarray:
+        """A column of numbers that were measured; UsageError for any other."""
+        if not isinstance(column, str) or column not in self.columns:
             raise UsageError(f"column: is {column!r}; allowed: {', '.join(self.columns)}")
         return self.columns[column]
 
@@ -98,7 +115,7 @@ class HeadTable:
         return [", ".join(words)] if words else []
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        header = ["layer", "head", "name", *self.columns]
+        header = list(self)
         return header, [[str(self.layers[row]), str(self.heads[row]), name,
                          *(_short(values[row]) for values in self.columns.values())]
                         for row, name in enumerate(self.names)]
@@ -121,7 +138,7 @@ class HeadTable:
         UsageError
             There is no such column.
         """
-        values, rows = self[column], list(dict.fromkeys(self.layers))
+        values, rows = self._quantity(column), list(dict.fromkeys(self.layers))
         grid = np.full((len(rows), max(self.heads)), np.nan)
         for layer, head, value in zip(self.layers, self.heads, values):
             grid[rows.index(layer), head - 1] = value
@@ -133,7 +150,7 @@ class HeadTable:
         Parameters
         ----------
         path : str or path, optional
-            The file. One that exists is replaced, and a folder that is missing is made.
+            The file. One that exists is replaced, but never one of HDF5. A folder that is missing is made.
         column : str, optional
             Write this column alone, as a grid of layers and heads; default: one row for each head.
 
@@ -147,7 +164,7 @@ class HeadTable:
         UsageError
             There is no such column.
         CannotWriteError
-            The file cannot be written.
+            The file cannot be written, or is one of HDF5.
 
         Examples
         --------
@@ -159,7 +176,7 @@ class HeadTable:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         if column is None:
-            writer.writerow(["layer", "head", "name", *self.columns])
+            writer.writerow(self)
             for row, name in enumerate(self.names):
                 writer.writerow([self.layers[row], self.heads[row], name,
                                  *(_cell(values[row]) for values in self.columns.values())])
@@ -169,7 +186,7 @@ class HeadTable:
             for layer, row in zip(dict.fromkeys(self.layers), grid):
                 writer.writerow([layer, *map(_cell, row)])
         if path is not None:
-            write_text(out.getvalue(), path, overwrite=True)
+            replace_text(out.getvalue(), path)
         return out.getvalue()
 
     def to_pandas(self) -> DataFrame:

@@ -12,6 +12,7 @@ from headway.compute import request_of
 from headway.datasets import number_array
 from headway.errors import BadDataError, UsageError
 from headway.signatures import explained, with_known_arguments
+from headway.tensors import without_torch
 from headway.words import in_python
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def kernel(*, features: ArrayLike, order_parameters: ArrayLike | Sequence[ArrayL
     (12, 12)
     """
     if isinstance(order_parameters, (list, tuple)) and order_parameters and (
-            np.asarray(order_parameters[0], dtype=object).ndim == 2):
+            np.asarray(without_torch(order_parameters[0]), dtype=object).ndim == 2):
         order_parameters = order_parameters[0]
     left = _features("features", features)
     right = left if other is None else _features("other", other)

@@ -17,7 +17,7 @@ SPLITS = ("train", "held_out")
 
 
 @record("latent_run", "layers/<i>/decoders/<i>")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decoder(Brief):
     """What one decoder reads from the codes of one layer.
 
@@ -44,7 +44,7 @@ class Decoder(Brief):
 
 
 @record("latent_run", "layers/<i>/similarity")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Similarity(Brief, Stored):
     """Mean codes of terms or rules on held-out tasks, and how alike they are."""
 
@@ -57,7 +57,7 @@ class Similarity(Brief, Stored):
 
 
 @record("latent_run", "layers/<i>")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class LatentLayer(Brief, Stored):
     """Codes of one layer and what is decoded from them.
 
@@ -99,7 +99,7 @@ class LatentLayer(Brief, Stored):
 
 
 @record("latent_run", "labels/train")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CodeLabels(Brief, Stored):
     """What each code of one split stands for, in their order."""
 
@@ -110,7 +110,7 @@ class CodeLabels(Brief, Stored):
 
 
 @record("latent_run")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class LatentRun(Brief, Stored):
     """The latent codes of one network.
 
@@ -139,7 +139,7 @@ class LatentRun(Brief, Stored):
 
 
 @record()
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class LatentsResult(Runs[LatentRun]):
     """A result of `headway.latents`, or of the program's verb.
 
@@ -163,7 +163,7 @@ class LatentsResult(Runs[LatentRun]):
 
 
 @record("evaluated_run")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class EvaluatedRun(Brief, Stored):
     """One network on other data.
 
@@ -182,7 +182,7 @@ class EvaluatedRun(Brief, Stored):
 
 
 @record()
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class EvaluateResult(Runs[EvaluatedRun]):
     """A result of `headway.evaluate`, or of the program's verb.
 

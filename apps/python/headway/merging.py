@@ -12,9 +12,9 @@ from headway.caller import warn
 from headway.compute import file_of
 from headway.display import Shown
 from headway.errors import UsageError
+from headway.paths import described, output_of, text_of_path
 from headway.result_reader import result_of
 from headway.signatures import with_known_arguments
-from headway.study_files import described, text_of_path
 from headway.words import in_python, python_words
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
     if not files:
         raise UsageError(f"parts: is empty; allowed: all parts of a study, each {_ALLOWED}")
     request: dict[str, Any] = {
-        "input": files[0], "more_inputs": files[1:], "output": "" if output is None else text_of_path("output", output),
+        "input": files[0], "more_inputs": files[1:], "output": output_of(output),
         "force": overwrite, "command": ["headway.merge(...)"], "warning": lambda text: warn(python_words(text)),
         "note": _LOG.info}
     names = [(file, f"parts[{at}]") for at, (file, part) in enumerate(zip(files, kept)) if getattr(part, "_is_in_memory", False)]

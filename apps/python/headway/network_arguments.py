@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from headway.dataset_checks import set_name_fault
 from headway.errors import UsageError
 from headway.network_batches import examples_in
 from headway.network_writer import Options, Source
+from headway.paths import described
 
 
 def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
@@ -40,19 +43,26 @@ def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
     return given
 
 
-def checked_layers(layers: Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:
+def checked_layers(layers: int | Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:
     """Layers counted from 1. `count` is asked how many the model has only where layers are counted from the last."""
     if layers is None:
         return None
+    several = isinstance(layers, Iterable) and not isinstance(layers, (str, bytes, Mapping))
+    layers = list(layers) if several else [layers]
+    if any(isinstance(layer, (bool, np.bool_)) or not isinstance(layer, (int, np.integer)) for layer in layers):
+        raise UsageError(f"layers: is {described(layers if several else layers[0])}; allowed: whole numbers, or None for all layers")
     kept = [int(layer) for layer in layers]
     if any(layer < 0 for layer in kept):
         try:
-            kept = [layer + count() + 1 if layer < 0 else layer for layer in kept]
+            there = count()
         except AttributeError:
             raise UsageError(f"layers: is {kept}: the model does not say how many layers it has; "
                              "allowed: numbers from 1, the layer at the input") from None
+        if not there:
+            raise UsageError(f"model: has no blocks with attention, of which layers={kept} could be counted")
+        kept = [layer + there + 1 if layer < 0 else layer for layer in kept]
     if not kept or kept[0] < 1 or any(b <= a for a, b in zip(kept, kept[1:])):
-        raise UsageError(f"layers: is {list(layers)}; allowed: ascending numbers from 1, the layer at "
+        raise UsageError(f"layers: is {layers}; allowed: ascending numbers from 1, the layer at "
                          "the input, or from -1, the last layer, down")
     return kept
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
+from headway.tensors import without_torch
 
+_PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 ROWS_IN_MEMORY = 1 << 22  # numbers of one layer's attention read at a time, from arrays
 
 
@@ -32,11 +34,7 @@ def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
 
     BadDataError where entries are masked. It names the array, and the example if `begin` is the number of the first.
     """
-    for step in ("detach", "cpu"):
-        if hasattr(value, step):
-            value = getattr(value, step)()
-    if "bfloat16" in str(getattr(value, "dtype", "")):
-        value = value.float()
+    value = without_torch(value)
     if np.ma.is_masked(value):
         raise BadDataError(masked_fault(name, value, begin))
     return np.asarray(value)
@@ -262,6 +260,21 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]):
     return _replaced(modules, recording)
 
 
+@contextmanager
+def _types_explained(model: Any, inputs: Any) -> Iterator[None]:
+    """In this block an error of a model that computes in another precision than its inputs have is a UsageError that says so.
+    All other errors of a model are its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        types = [{str(value.dtype) for value in values if str(getattr(value, "dtype", "")).rpartition(".")[2] in _PRECISIONS}
+                 for values in (members_of(inputs), model.parameters() if hasattr(model, "parameters") else ())]
+        if "dtype" not in str(error) or not all(types) or types[0] == types[1]:
+            raise
+        raise UsageError(f"inputs: are of type {', '.join(sorted(types[0]))}, and the weights of the model of "
+                         f"{', '.join(sorted(types[1]))}; allowed: one type for both, as inputs.to(...) makes it") from error
+
+
 def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int
                 ) -> Iterator[tuple[list[_Call], Any]]:
     """The calls of attention modules in every batch, and its mask of real tokens."""
@@ -271,9 +284,10 @@ def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int
         raise UsageError("model: holds no torch.nn.MultiheadAttention; give from_attentions the "
                          "attention matrices")
     inputs, mask, device = given["inputs"], given.get("mask"), device_of(model)
-    for begin in range(0, examples_in(inputs), batch_size):
+    count = examples_in(inputs)
+    for begin in range(0, count, batch_size):
         calls: list[_Call] = []
-        with _recorded(modules, calls):
+        with _recorded(modules, calls), _types_explained(model, inputs):
             if isinstance(inputs, Mapping):
                 model(**{key: part_of(value, begin, batch_size, device)
                          for key, value in inputs.items()})
@@ -282,6 +296,14 @@ def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int
         if not calls:
             raise UsageError("model: calls none of its torch.nn.MultiheadAttention modules on its own "
                              "tokens")
+        size = min(batch_size, count - begin)
+        other = next((call for call in calls if call.query.shape[0] != size), None)
+        if other is not None:
+            second = "" if getattr(other.module, "batch_first", False) else (
+                "; with batch_first=False it is the second index for torch.nn.MultiheadAttention: make the model with "
+                "batch_first=True, or let it transpose its inputs")
+            raise BadDataError(f"model: its attention saw {other.query.shape[0]} examples in a batch of {size}; allowed: a model that "
+                               f"takes the example as the first index of its inputs{second}")
         if len({id(call.module) for call in calls}) < len(calls):
             raise UsageError("model: calls an attention module twice for one input; give "
                              "from_attentions the attention matrices")

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.head_table import HeadTable
+from headway.signatures import with_known_arguments
 from headway.torch_version import require_torch
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+@with_known_arguments
 def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
-                 test: Mapping[str, Any] | None = None, layers: Sequence[int] | None = None,
+                 test: Mapping[str, Any] | None = None, layers: int | Sequence[int] | None = None,
                  mode: str = "zero", probe: str = "ridge", penalty: float | None = None,
                  readout: str = "first_token", classes: int | None = None, batch_size: int = 16,
                  seed: int = 1) -> HeadTable:
@@ -38,7 +40,7 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         `classes`. All else are real targets.
     test : mapping of str to value, optional
         {"encoded": ..., "labels": ...}: examples that losses are measured on; default: those of `encoded`.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers whose heads are removed, counted from 1, or from -1, the last, down; ascending. Default: all.
     mode : {'zero', 'mean', 'resample'}, default: 'zero'
         What replaces the output of a head: nothing, its mean over all real tokens of `encoded`, or that of
@@ -91,8 +93,9 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                                      readout=readout, classes=classes, batch_size=batch_size, seed=seed)
 
 
+@with_known_arguments
 def gradient_sensitivity(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
-                         layers: Sequence[int] | None = None, probe: str = "ridge",
+                         layers: int | Sequence[int] | None = None, probe: str = "ridge",
                          penalty: float | None = None, readout: str = "first_token",
                          classes: int | None = None, batch_size: int = 16) -> HeadTable:
     """Measure how much a linear readout's loss depends on each head, to first order [Michel et al. 2019].
@@ -107,7 +110,7 @@ def gradient_sensitivity(model: Any, encoded: Mapping[str, Any], labels: ArrayLi
         What the tokenizer returns.
     labels : array_like of shape (P,) or (P, C)
         As for `headway.ablate_heads`.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         As for `headway.ablate_heads`.
     probe : {'ridge', 'logistic'}, default: 'ridge'
         The readout, which is fitted to the same examples.
@@ -146,7 +149,8 @@ def gradient_sensitivity(model: Any, encoded: Mapping[str, Any], labels: ArrayLi
                                              readout=readout, classes=classes, batch_size=batch_size)
 
 
-def head_baselines(model: Any, encoded: Mapping[str, Any], *, layers: Sequence[int] | None = None,
+@with_known_arguments
+def head_baselines(model: Any, encoded: Mapping[str, Any], *, layers: int | Sequence[int] | None = None,
                    batch_size: int = 16) -> HeadTable:
     """Measure what is often taken for a head's worth, although no loss is asked.
 
@@ -156,7 +160,7 @@ def head_baselines(model: Any, encoded: Mapping[str, Any], *, layers: Sequence[i
         As for `headway.ablate_heads`, loaded with attn_implementation="eager".
     encoded : mapping of str to array_like of shape (P, S)
         What the tokenizer returns.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         As for `headway.ablate_heads`.
     batch_size : int, default: 16
         Examples that the model sees at a time.

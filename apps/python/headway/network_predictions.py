@@ -36,7 +36,7 @@ class LikelyToken(NamedTuple):
     probability: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NetworkAnswers(Brief):
     """What a trained network, or the mean of several, says on one set of inputs, or on a text.
 
@@ -110,7 +110,7 @@ class _Sets:
         return next(iter(self.sets.values()))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictingRun(_Sets, Brief):
     """What one trained network says.
 
@@ -138,7 +138,7 @@ class PredictingRun(_Sets, Brief):
     sets: Mapping[str, NetworkAnswers]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictingGroup(_Sets, Brief):
     """What the networks say that differ in their seeds alone.
 
@@ -158,7 +158,7 @@ class PredictingGroup(_Sets, Brief):
 
 
 @record()
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NetworkPredictResult(Runs[PredictingRun]):
     """A result of `headway.predict` with trained networks, or of the program's verb.
 
@@ -178,6 +178,10 @@ class NetworkPredictResult(Runs[PredictingRun]):
     predicted_from: str = ""
     inputs: str = ""
     kind: str = "network_predict"
+
+    @property
+    def _verb(self) -> str:
+        return "predict"
 
     @property
     def summary(self) -> str:

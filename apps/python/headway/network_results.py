@@ -17,7 +17,7 @@ from headway.fields import below, record
 from headway.runs import Runs
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Estimates(Brief):
     """Means over examples and their standard errors, entry by entry.
 
@@ -33,7 +33,7 @@ class Estimates(Brief):
     error: np.ndarray
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Curve(Brief):
     """Quality of a network after the first 0, 1, 2, ... heads are removed.
 
@@ -67,7 +67,7 @@ class Correlation:
     upper: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NetworkScore(Brief):
     """One score of all heads, and how well it ranks them.
 
@@ -89,7 +89,7 @@ class NetworkScore(Brief):
 
 
 @record("network", "random")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RandomOrders(Brief):
     """A network as heads are removed in random orders."""
 
@@ -100,7 +100,7 @@ class RandomOrders(Brief):
 
 
 @record("network", order_parameter="U_1", set_names="sets/name", set_examples="sets/examples")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NetworkPruning(Brief):
     """A trained network as its heads are removed: what does not depend on the theory's width and temperature.
 
@@ -154,7 +154,7 @@ class NetworkPruning(Brief):
         return float(self.set_accuracy.mean[place]), float(self.set_accuracy.error[place])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class HeadRemovals(Brief):
     """What the removal of each head alone changes: the value without the head minus that with it, layer 1 first.
 
@@ -180,7 +180,7 @@ class HeadRemovals(Brief):
 
 
 @record("network_run")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RemovalRun(Brief):
     """Heads removed from one trained network.
 
@@ -201,7 +201,7 @@ class RemovalRun(Brief):
 
 
 @record()
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RemovalResult(Runs[RemovalRun]):
     """A result of `headway.prune_network`, or of the program's `prune-network`.
 

@@ -59,6 +59,9 @@ def checked_labels(sources: Mapping[str, Source], classes: int | None) -> dict[s
         if array.ndim not in (1, 2) or len(array) != source.count or array.dtype.kind not in "fiub":
             raise BadDataError(f"{name}: labels: have shape {list(array.shape)} and type {array.dtype}; "
                                f"allowed: numbers [{source.count}] or [{source.count}, C]")
+        if not np.isfinite(array).all():
+            at = int(np.flatnonzero(~np.isfinite(array.reshape(len(array), -1)).all(1))[0])
+            raise BadDataError(f"{name}: labels[{at}]: {array[at]}; allowed: finite numbers")
         labels[f"{name}: labels"] = array.astype(np.float64)
     faults: list[str] = []
     targets = as_targets(labels, classes, faults)

@@ -18,16 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headway.errors import UsageError
+from headway.files import path_to_write
 from headway.network_arguments import checked_form, checked_layers, note_of, splits_of, write_parts
 from headway.network_batches import (array_blocks, evaluating, examples_in, hugging_face_blocks,
                                      torch_blocks)
 from headway.network_writer import Options, Source, write_network
+from headway.paths import described
+from headway.signatures import with_known_arguments
 from headway.torch_version import require_torch
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
 
+@with_known_arguments
 def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: Sequence[ArrayLike],
                     labels: ArrayLike, readout: str, mask: ArrayLike | None = None,
                     ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
@@ -109,13 +113,14 @@ def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: S
         sources[name] = Source(array_blocks(name, given), len(given["inputs"]), given)
     options = Options(readout, classes, head_names, note or "attention of a network that the "
                        "theory takes as given", dtype, None)
-    return write_network(Path(path), sources, options, overwrite)
+    return write_network(path_to_write(path), sources, options, overwrite)
 
 
+@with_known_arguments
 def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                       ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
                       sets: Mapping[str, Mapping[str, Any]] | None = None,
-                      form: str = "attention", layers: Sequence[int] | None = None,
+                      form: str = "attention", layers: int | Sequence[int] | None = None,
                       readout: str = "first_token", classes: int | None = None,
                       batch_size: int = 16,
                       head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
@@ -142,7 +147,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         Further sets by name, each as `test`: {"validation": {...}}.
     form : {'attention', 'contributions'}, default: 'attention'
         What the file holds of the network: the attention of its heads, or exact parts of its readout.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers that are kept, counted from 1, or from -1, the last, down; ascending. Default: all, with
         contributions the last one.
     readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
@@ -217,7 +222,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         def states(name, given, first):
             return hugging_face_states(model, given["encoded"], first, batch_size, name)
         with evaluating(model, batch_size, torch_attention=False):
-            return write_parts(Path(path), stack_of(model), states, splits, "encoded",
+            return write_parts(path_to_write(path), stack_of(model), states, splits, "encoded",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     for name, given in splits.items():
         sources[name] = Source(
@@ -226,14 +231,15 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
             examples_in(given["encoded"]), given)
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=False):
-        return write_network(Path(path), sources, options, overwrite)
+        return write_network(path_to_write(path), sources, options, overwrite)
 
 
+@with_known_arguments
 def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLike, *, readout: str,
                mask: ArrayLike | None = None, ids: Sequence[str] | None = None,
                test: Mapping[str, Any] | None = None,
                sets: Mapping[str, Mapping[str, Any]] | None = None,
-               form: str = "attention", layers: Sequence[int] | None = None,
+               form: str = "attention", layers: int | Sequence[int] | None = None,
                classes: int | None = None, batch_size: int = 16,
                head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
                dtype: DTypeLike = "float32", overwrite: bool = False) -> Path:
@@ -264,7 +270,7 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         Further sets by name, each as `test`: {"validation": {...}}.
     form : {'attention', 'contributions'}, default: 'attention'
         What the file holds of the network: the attention of its heads, or exact parts of its readout.
-    layers : sequence of int, optional
+    layers : int or sequence of int, optional
         Layers that are kept, counted from 1, or from -1, the last, down; ascending. Default: all, with
         contributions the last one.
     classes : int, optional
@@ -308,6 +314,8 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
     >>> encoder = torch.nn.TransformerEncoder(layer, num_layers=2)  # doctest: +SKIP
     >>> headway.from_torch("heads.h5", encoder, x, labels, readout="mean", layers=[-1])  # doctest: +SKIP
     """
+    if not hasattr(model, "modules"):
+        raise UsageError(f"model: is {described(model)}; allowed: a torch.nn.Module")
     splits = splits_of({"inputs": inputs, "labels": labels, "mask": mask, "ids": ids}, test, sets,
                      required=("inputs", "labels"))
     contributions = checked_form(form, head_names)
@@ -322,7 +330,7 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         def states(name, given, first):
             return torch_states(model, stack, given, first, batch_size)
         with evaluating(model, batch_size, torch_attention=True):
-            return write_parts(Path(path), stack, states, splits, "inputs",
+            return write_parts(path_to_write(path), stack, states, splits, "inputs",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     sources = {
         name: Source(lambda name=name, given=given: torch_blocks(model, given, kept, batch_size,
@@ -331,4 +339,4 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         for name, given in splits.items()}
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=True):
-        return write_network(Path(path), sources, options, overwrite)
+        return write_network(path_to_write(path), sources, options, overwrite)

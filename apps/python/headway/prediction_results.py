@@ -18,7 +18,7 @@ from headway.record_reader import read
 
 
 @record("predicted_point", "sets/<name>")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictedSet(Brief, Stored):
     """What one point predicts on one set of inputs.
 
@@ -39,7 +39,7 @@ class PredictedSet(Brief, Stored):
 
 
 @record("predicted_point")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictedPoint(Brief, Stored):
     """What one sweep point predicts.
 
@@ -82,7 +82,7 @@ class PredictedPoint(Brief, Stored):
         return next(iter(self.sets.values()))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class PredictResult(Shown):
     """A result of `headway.predict`, or of the program's verb.
 

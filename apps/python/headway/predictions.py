@@ -22,9 +22,11 @@ from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.labels import are_classes
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
+from headway.paths import described, output_of, text_of_path
 from headway.prediction_results import PredictResult, forget_classes, read_predictions
+from headway.result_reader import kind_of
+from headway.settings import toml
 from headway.signatures import with_known_arguments
-from headway.study_files import text_of_path
 from headway.words import in_python, python_words
 
 if TYPE_CHECKING:
@@ -117,9 +119,17 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     caller = "headway.predict"
     given = {name: value for name, value in (("inputs", inputs), ("attention", attention), ("features", features),
                                              ("mask", mask)) if value is not None}
-    if (len(given) > 0) + (new is not None) + (text is not None) != 1:
-        raise UsageError(f"{caller}: needs new inputs: either the path of a data set, or inputs or features, or a text")
+    sources = [*(["new"] if new is not None else []), *list(given)[:1], *(["text"] if text is not None else [])]
+    if len(sources) != 1:
+        raise UsageError(f"{caller}: has both {sources[0]} and {sources[1]}; allowed: one of them" if sources else
+                         f"{caller}: needs new inputs: either the path of a data set, or inputs or features, or a text")
+    if "inputs" in given and "features" in given:
+        raise UsageError(f"{caller}: has both inputs and features; allowed: one of them, as the result's data have")
     request: dict[str, Any] = {"input": _input_of(result)}
+    asked = weights is not None or given  # else nothing here depends on it
+    kind = result.kind if isinstance(result, Shown) else kind_of(request["input"]) if asked else ""
+    if weights is not None and kind not in ("train", ""):
+        raise UsageError(f"weights: is {described(weights)}; allowed: None, since only a result of headway.train has weights to choose")
     known = getattr(result, "_data", None)
     if data is not None:
         if not made_from_arrays(result):
@@ -133,17 +143,17 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     elif text is not None:
         request["new_text"] = text
     else:
-        inside = _arrays(given, getattr(result, "heads", None) or _heads_of(request["input"]))
+        inside = _arrays(given, kind, getattr(result, "heads", None) or _heads_of(request["input"]))
         request["new_inputs"] = inside.dataset
-    overlays = [] if threads is None else [f"threads={int(threads)}"]
+    overlays = [] if threads is None else [f"threads={toml('threads', threads)}"]
     if weights is not None:
         overlays.append(f"evaluate.weights={weights}")
     request |= {"overlays": overlays, "force": overwrite,
-                "output": "" if output is None else text_of_path("output", output),
+                "output": output_of(output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
     names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None)]
-    with in_python({"evaluate.weights": "weights"}, names), how_to_go_on(
+    with in_python({"evaluate.weights": "weights", "threads": "threads"}, names), how_to_go_on(
             f"{caller}(result, inputs=..., data={{\"inputs\": x, \"labels\": y, ...}}), all arrays of the call that made it in data"):
         done = native.module().compute("predict", request)
     read = read_network_predictions if done.kind == "network_predict" else read_predictions
@@ -164,7 +174,10 @@ def _input_of(result: Any) -> str:
 
 
 def _heads_of(path: str) -> list[int]:
+    """Of the data of a result of the theory; [] of trained networks. BadDataError for a file that is no result."""
     with hdf5.open_file(path) as file:
+        if "kind" not in file.attrs:
+            raise BadDataError("is no result file; allowed: a result of solve, sample or train")
         return [int(count) for count in np.atleast_1d(file.attrs.get("heads", []))]
 
 
@@ -173,7 +186,9 @@ def _targets_are_numbers(path: str) -> bool:
         return "labels/train" in file and not are_classes(file["labels/train"][()])
 
 
-def _arrays(given: Mapping[str, Any], heads: Any) -> ArrayData:
+def _arrays(given: Mapping[str, Any], kind: str, heads: Any) -> ArrayData:
+    if kind == "train" and "inputs" not in given:
+        raise UsageError(f"{next(iter(given))}: is not allowed with a result of headway.train; allowed: inputs, or text")
     faults: list[str] = []
     arrays: dict[str, Any] = {}
     for name, value in given.items():
@@ -191,7 +206,7 @@ def _names_of_arrays(given: Mapping[str, Any], known: bool) -> list[tuple[str, s
     """For messages: what the program calls arrays in memory are the argument with the new inputs, and the result's own data."""
     arrays, data = "arrays in memory", "the data of the result"
     new = "features" if "features" in given else "inputs"
-    return [(f"the training data ({arrays})", data), *([(arrays, new)] if given else []), *([(arrays, data)] if known else [])]
+    return [(f"the training data ({arrays})", data), *([(f"{arrays}: {new}", new), (arrays, new)] if given else []), *([(arrays, data)] if known else [])]
 
 
 def _name_of(path: str) -> str:

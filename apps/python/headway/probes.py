@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from headway.errors import UsageError
+from headway.readout_checks import require_finite
 from headway.standardising import CONSTANT
 
 PENALTIES = tuple(10.0 ** k for k in range(-4, 4))
@@ -62,8 +63,7 @@ def fit_probe(kind: str, x: Tensor, y: Tensor, penalty: float | None) -> Probe:
     if kind == "logistic" and not are_classes(y):
         raise UsageError("probe: is 'logistic', and the labels are no classes; allowed: \"ridge\", or "
                          "labels +-1 or one-hot")
-    if penalty is not None and not penalty > 0.0:
-        raise UsageError(f"penalty: is {penalty}; allowed: None, or a positive number")
+    require_finite(x)
     if penalty is None:
         penalty = min(PENALTIES, key=lambda p: _cross_validated(kind, x, y, p))
     return _fit(kind, x, y, penalty)

@@ -18,7 +18,7 @@ from headway.ranking.ceiling import Ceiling
 from headway.ranking.table import ESTIMATE, HeadRanking
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RankResult(Shown):
     """A result of `headway rank`, the verb of the program.
 

@@ -38,7 +38,7 @@ class Measures(Numbers):
 
 
 @record("point", "predictor")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Predictor(Brief):
     """The predictor on the test set, without the noise (eqs. 16 and 17); arrays are None without a test set."""
 
@@ -48,7 +48,7 @@ class Predictor(Brief):
 
 @record("point", "corrected", readout_order_parameter="U_a", readout_deviation="U_a_sd",
         order_parameters="order_parameters/layer_<l>", order_parameter_deviations="order_parameters_sd/layer_<l>")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Corrected(Brief, Measures):
     """Posterior means to order 1/N (eqs. 40 to 42).
 
@@ -73,7 +73,7 @@ class Corrected(Brief, Measures):
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Fields:
     """A group of a result file: each of its arrays and numbers is an attribute under its own name.
 
@@ -171,7 +171,7 @@ class Pruning(Fields):
         predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies", draws="draws/layer_<l>",
         **{name: f"draws/{name}" for name in (
             "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Samples(Brief):
     """Posterior draws of one point and their summaries.
 
@@ -217,7 +217,7 @@ class Samples(Brief):
 
 
 @record("minimum", readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class AttentionMinimum(Brief):
     """A joint minimum over order parameters and learned attention.
 
@@ -250,7 +250,7 @@ class AttentionMinimum(Brief):
 
 
 @record("point", lists=True, readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Point(Measures):
     """One point of a sweep: one choice of widths and temperature.
 
@@ -343,7 +343,7 @@ class Point(Measures):
 
 
 @record("limit", lists=True, predictor=".")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class GaussianProcessPoint(Brief, Measures):
     """The limit of infinite width at one temperature.
 
@@ -364,7 +364,7 @@ class GaussianProcessPoint(Brief, Measures):
 
 
 @record("choice")
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TemperatureChoice:
     """The temperature that one rule takes for one network.
 

@@ -21,13 +21,13 @@ from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.network_reader import read_network, read_removals, read_scores
 from headway.network_results import RemovalResult
+from headway.paths import text_of_path
 from headway.prediction_results import PredictResult, read_predictions
 from headway.rank_results import RankResult, read_rankings
 from headway.record_reader import Group, array, attribute, integers, listed, read, shape_text
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice)
 from headway.signatures import with_known_arguments
-from headway.study_files import text_of_path
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict",
@@ -121,6 +121,14 @@ class Provenance(Mapping):
 
 def provenance_of(file: h5py.File) -> dict[str, Any]:
     return {name: plain(file.attrs[name]) for name in PROVENANCE if name in file.attrs}
+
+
+def kind_of(path: str | os.PathLike) -> str:
+    """The verb that made a result file, as its attribute `kind` has it; "" for anything else."""
+    if not os.path.isfile(path) or not h5py.is_hdf5(path):
+        return ""
+    with hdf5.open_file(path) as file:
+        return hdf5.text(file.attrs.get("kind", ""))
 
 
 def _common(file: h5py.File, path: Path) -> dict[str, Any]:

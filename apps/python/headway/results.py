@@ -18,6 +18,8 @@ from headway.later import may_come_later
 from headway.network_results import NetworkPruning
 from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,
                                    Pruning, Samples, SetMeasures, TemperatureChoice, number, span, width_text)
+from headway.signatures import with_known_arguments
+from headway.sweep_arguments import checked_point, known_temperature, number_of_a_temperature
 
 if TYPE_CHECKING:
     from arviz import InferenceData
@@ -29,7 +31,7 @@ __all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint",
 
 @may_come_later
 @record("result", train_labels="labels/train", test_labels="labels/test", set_names="sets")
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result(Shown):
     """A result of `headway.solve`, `align`, `prune` or `sample`, or of the program's verbs of these names.
 
@@ -91,13 +93,14 @@ class Result(Shown):
     set_names: tuple[str, ...] = ()
     choices: tuple[TemperatureChoice, ...] = ()
 
+    @with_known_arguments
     def to_inference_data(self, point: int = 0) -> InferenceData | DataTree:
         """Give the draws of one sweep point to ArviZ.
 
         Parameters
         ----------
         point : int, default: 0
-            The sweep point, counted from 0.
+            The sweep point, counted from 0, or from -1, the last, down.
 
         Returns
         -------
@@ -114,13 +117,14 @@ class Result(Shown):
         from headway.xarray_export import to_inference_data
         return to_inference_data(self, point)
 
+    @with_known_arguments
     def head_table(self, point: int = 0) -> HeadTable:
         """Give what `headway.prune` says of every head.
 
         Parameters
         ----------
         point : int, default: 0
-            The sweep point, counted from 0.
+            The sweep point, counted from 0, or from -1, the last, down.
 
         Returns
         -------
@@ -142,8 +146,9 @@ class Result(Shown):
         >>> pruned.head_table().names
         ('same token', 'random', 'uniform', 'random')
         """
-        if not -len(self.points) <= point < len(self.points):
-            raise UsageError(f"point: is {point}; allowed: 0 to {len(self.points) - 1}")
+        if not self.points:
+            raise UsageError(f"{self.file}: has no points; allowed: a result of headway.prune")
+        point = checked_point(point, len(self.points), self.file)
         found = self.points[point].pruning
         if found is None:
             raise UsageError(f"{self.file}: point {point} has no head scores; allowed: a result of headway.prune")
@@ -193,14 +198,17 @@ class Result(Shown):
         Parameters
         ----------
         temperature : float
-            The temperature, exactly as the sweep has it.
+            The temperature, as the sweep has it up to rounding.
 
         Returns
         -------
         GaussianProcessPoint or None
             The limit; None where the sweep has no such temperature.
+
+        Raises
+        ------
+        UsageError
+            It is no number.
         """
-        for point in self.gaussian_process:
-            if point.temperature == temperature:
-                return point
-        return None
+        limits = {point.temperature: point for point in reversed(self.gaussian_process)}
+        return limits.get(known_temperature(number_of_a_temperature("temperature", temperature), limits))

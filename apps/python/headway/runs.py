@@ -12,7 +12,7 @@ from headway.display import Shown
 Run = TypeVar("Run")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Runs(Shown, Generic[Run]):
     """A result with one entry for each network.
 

@@ -12,7 +12,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -198,19 +198,33 @@ def with_older_names(**newer: str) -> Callable[[Function], Function]:
 
 
 def with_known_arguments(function: Function) -> Function:
-    """Decorates a function so that it refuses an unknown argument with the name of the nearest known one."""
-    names = list(inspect.signature(function).parameters)
+    """Decorates a function or a method so that it refuses an unknown argument with the name of the nearest known one."""
+    taken = [one for one in inspect.signature(function).parameters.values() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
+    names = [one.name for one in taken if one.name != "self"]
+    caller = f"headway.{function.__name__}" if len(names) == len(taken) else f"{function.__name__}"
 
     @functools.wraps(function)
     def checked(*arguments: Any, **named: Any) -> Any:
         for name in named:
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                raise UsageError(f"headway.{function.__name__}: unknown argument {name}"
-                                 + (f"; did you mean {near[0]}?" if near else
-                                    f"; allowed: {', '.join(names)}" if len(names) <= _FEW else ""))
+                near = _nearest(name, names)
+                raise UsageError(f"{caller}: unknown argument {name}"
+                                 + (f"; did you mean {near}?" if near else
+                                    f"; allowed: {', '.join(names) or 'none'}" if len(names) <= _FEW else ""))
         return function(*arguments, **named)
     return checked  # type: ignore[return-value]
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    """The known name that an unknown one most likely stands for. Of the training and the test set it is the training set."""
+    for same in (f"train_{name}", name.removeprefix("train_")):
+        if same in names:
+            return same
+    near = next(iter(difflib.get_close_matches(name, names, 1)), None)
+    if near is None or name.startswith("test") or not near.startswith("test_"):
+        return near
+    bare = near.removeprefix("test_")
+    return next((one for one in (f"train_{bare}", bare) if one in names), near)
 
 
 def explained(verb: str) -> Callable[[Function], Function]:

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway import native
-from headway.errors import UsageError
+from headway.paths import text_of_path
 from headway.settings import overlays_of
 from headway.signatures import with_known_arguments
 from headway.words import in_python
-
-
-LONGEST = 120  # characters of a wrong argument that a message shows
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,30 +78,3 @@ def read_study(path: str | os.PathLike, settings: Mapping[str, Any] | None = Non
     with in_python({key: argument for key, (argument, _) in overlays.items()}):
         text = native.module().resolved_study(request)
     return Study(name, text)
-
-
-_STUDIES = ("the path of a study, a data set or a result, the name of a study that comes with Headway, or what "
-            "headway.read_study gives")
-
-
-def text_of_path(argument: str, path: Any, allowed: str = _STUDIES) -> str:
-    """A path as text. UsageError naming the argument and what is allowed where it is none."""
-    try:
-        name = os.fspath(path)
-    except TypeError:
-        name = None
-    if not isinstance(name, str) or not name or "\0" in name:
-        by_name = "; arrays go by their names: give it as inputs= or features=" if allowed is _STUDIES and (
-            hasattr(path, "shape") or isinstance(path, (list, tuple))) else ""
-        raise UsageError(f"{argument}: is {described(path)}; allowed: {allowed}{by_name}")
-    return name
-
-
-def described(value: Any) -> str:
-    """What a wrong argument is, in a line: of an array its shape and type."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return f"an array of shape {list(value.shape)} and type {value.dtype}"
-    if isinstance(value, (list, tuple, Mapping)) and len(repr(value)) > LONGEST:
-        return f"a {type(value).__name__} of length {len(value)}"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST - 3]}..."

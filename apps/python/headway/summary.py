@@ -3,6 +3,7 @@ with what is needed to make it again, and without its large arrays."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import numpy as np
 from headway import hdf5
 from headway.errors import UsageError
 from headway.fields import plain
-from headway.files import write_text
+from headway.files import path_to_write, refuse_inputs, write_text
 from headway.result_reader import provenance_of
 
 DIGITS = 5  #: significant ones that are kept
@@ -58,12 +59,16 @@ def write_summary(results: str | os.PathLike | Sequence[str | os.PathLike], path
                   overwrite: bool = False, largest: int = LARGEST, without: Collection[str] = ()) -> Path:
     """Writes {"results": [summary, ...]} of one result file or several, whole or not at all.
 
-    Errors: as summary(); UsageError without results, CannotWriteError where the file exists already
-    and `overwrite` is not set, or cannot be written.
+    Errors: as summary(); UsageError without results, for a `largest` below 0, and for a name in `without` that no result has; CannotWriteError where the file exists already
+    and `overwrite` is not set, is one of the results, or cannot be written.
     """
     files = [results] if isinstance(results, (str, os.PathLike)) else list(results)
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
+    refuse_inputs(path_to_write(path), files)
+    if isinstance(largest, bool) or not isinstance(largest, (int, np.integer)) or largest < 0:
+        raise UsageError(f"largest: is {largest!r}; allowed: a whole number from 0")
+    _require_known(files, without)
     return write_summaries([summary(file, largest, without) for file in files], path, overwrite)
 
 
@@ -73,6 +78,27 @@ def write_summaries(summaries: Sequence[dict[str, Any]], path: str | os.PathLike
     """
     text = json.dumps({"results": _rounded(list(summaries))}, indent=1, allow_nan=False)
     return write_text(_LIST.sub(lambda found: _one_line(found[0]), text) + "\n", path, overwrite)
+
+
+def _require_known(files: Sequence[str | os.PathLike], without: Collection[str]) -> None:
+    """UsageError where a name that is to be left out stands in none of the files: it is hardly what was meant."""
+    if not without:
+        return
+    if isinstance(without, str):
+        raise UsageError(f"without: is {without!r}; allowed: a collection of names")
+    known: set[str] = set()
+
+    def gather(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        known.update(item.attrs, [name.rpartition("/")[2]])
+    for path in files:
+        with hdf5.open_file(path) as file:
+            known.update(file.attrs)
+            file.visititems(gather)
+    unknown = [name for name in without if name not in known]
+    if unknown:
+        near = difflib.get_close_matches(str(unknown[0]), sorted(known), 1)
+        raise UsageError(f"without: has {unknown[0]!r}, a name that no result has"
+                         + (f"; did you mean {near[0]}?" if near else "; allowed: names of their groups, arrays and attributes"))
 
 
 def _one_line(found: str) -> str:

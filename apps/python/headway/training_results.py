@@ -19,7 +19,7 @@ from headway.runs import Runs
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Curve(Brief):
     """What was recorded on one split during training.
 
@@ -43,7 +43,7 @@ class Curve(Brief):
 
 
 @record("run", lists=True)
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TrainedRun(Brief, Numbers):
     """One network that was trained.
 
@@ -85,7 +85,7 @@ class TrainedRun(Brief, Numbers):
 
 
 @record()
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TrainingResult(Runs[TrainedRun]):
     """A result of `headway.train`, or of the program's verb.
 

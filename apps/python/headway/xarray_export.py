@@ -14,10 +14,11 @@ from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
 from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
+from headway.paths import text_of_path
 from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
-from headway.signatures import with_older_names
-from headway.study_files import text_of_path
+from headway.signatures import with_known_arguments, with_older_names
+from headway.sweep_arguments import checked_point
 from headway.version import __version__
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from headway.results import Result
 
 
+@with_known_arguments
 def to_datatree(result: AnyResult | str | os.PathLike) -> DataTree:
     """Give everything that a result holds to xarray.
 
@@ -75,6 +77,7 @@ def _groups(result: AnyResult) -> dict[str, Group]:
     return evaluation_groups(result) if isinstance(result, EvaluateResult) else groups_of(result)
 
 
+@with_known_arguments
 def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
     """Give the draws of one sweep point to ArviZ.
 
@@ -85,7 +88,7 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
     point : int, default: 0
-        The sweep point, counted from 0.
+        The sweep point, counted from 0, or from -1, the last, down.
 
     Returns
     -------
@@ -132,6 +135,7 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
 
 
 @with_older_names(path="result")
+@with_known_arguments
 def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[str, np.ndarray]:
     """Give the draws of one sweep point as plain arrays.
 
@@ -140,7 +144,7 @@ def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
     point : int, default: 0
-        The sweep point, counted from 0.
+        The sweep point, counted from 0, or from -1, the last, down.
 
     Returns
     -------
@@ -164,6 +168,7 @@ def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[
 
 
 @with_older_names(path="result")
+@with_known_arguments
 def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
     """Give the draws of one sweep point to ArviZ: another name of `headway.to_inference_data`.
 
@@ -172,7 +177,7 @@ def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceDat
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
     point : int, default: 0
-        The sweep point, counted from 0.
+        The sweep point, counted from 0, or from -1, the last, down.
 
     Returns
     -------
@@ -197,10 +202,9 @@ def _read(result: Any) -> Any:
 
 def _samples(result: Result, point: int):
     points = getattr(result, "points", ())
-    if not 0 <= point < len(points):
-        raise UsageError(f"point: is {point}; allowed: 0 to {len(points) - 1}, the points of {result.file}" if points else
-                         f"{result.file}: has no points; allowed: a result of headway.sample")
-    samples = points[point].samples
+    if not points:
+        raise UsageError(f"{result.file}: has no points; allowed: a result of headway.sample")
+    samples = points[checked_point(point, len(points), result.file)].samples
     if samples is None or samples.readout_draws is None:
         raise BadDataError(f"{result.file}: point {point} holds no draws; allowed: a result of headway.sample")
     return samples

@@ -20,7 +20,8 @@ class Numbers final : public tasks::ArraySource {
   explicit Numbers(const py::handle& value) {
     const auto array = py::reinterpret_borrow<py::array>(value);
     shape_.assign(array.shape(), array.shape() + array.ndim());
-    single_ = array.itemsize() == sizeof(float);
+    // By numpy's own attribute: pybind11 before 2.12 looks where numpy 2 has something else.
+    single_ = array.attr("itemsize").cast<std::size_t>() == sizeof(float);
     data_ = array.data();
     owner_ = std::shared_ptr<PyObject>(py::object(array).release().ptr(), [](PyObject* object) {
       const py::gil_scoped_acquire lock;

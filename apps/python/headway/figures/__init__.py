@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.figures import (accuracy, alignment, attention, convergence, head_ranking, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
@@ -16,6 +17,7 @@ from headway.figures.selection import PlotOptions
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
 from headway.rank_results import RankResult
+from headway.paths import described
 from headway.results import Result
 from headway.training_results import TrainingResult
 
@@ -175,7 +177,13 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     BadDataError where there is nothing to draw.
     """
     options = options or PlotOptions()
-    results = list(results) if isinstance(results, Sequence) else [results]
+    results = list(results) if isinstance(results, Iterable) and not isinstance(results, str) else [results]
+    for at, result in enumerate(results):
+        if not isinstance(result, Shown):
+            raise UsageError(f"results[{at}]: is {described(result)}; allowed: what headway.read_result gives")
+    if not results:
+        raise UsageError("results: there is none; allowed: at least one result")
+    only = (only,) if isinstance(only, str) else only
     unknown = [name for name in only or () if name not in FIGURES]
     if unknown:
         raise UsageError(f"--only: is {unknown[0]}; known: {', '.join(FIGURES)}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from headway.errors import UsageError
+from headway.paths import described
 from headway.results import Point, Result
+from headway.sweep_arguments import known_temperature, number_of_a_temperature
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,47 @@ class PlotOptions:
     labels: tuple[str, ...] | None = None
     components: int = 30
     limits_only: bool = False
+
+    def __post_init__(self):
+        """UsageError for a choice that no figure could take. Names are those of the command line, as in all figures."""
+        checked = {"widths": _checked_widths(self.widths), "path_names": checked_names("--path-names", self.path_names),
+                   "labels": checked_names("--labels", self.labels)}
+        if self.temperature is not None:
+            checked["temperature"] = number_of_a_temperature("--temperature", self.temperature)
+        if not _is_whole(self.components) or self.components < 1:
+            raise UsageError(f"--components: is {described(self.components)}; allowed: at least 1, a whole number")
+        if not isinstance(self.limits_only, (bool, np.bool_)):
+            raise UsageError(f"--limits-only: is {described(self.limits_only)}; allowed: true or false")
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _checked_widths(widths: Any) -> tuple[int, ...] | None:
+    """One width, or several."""
+    if widths is None:
+        return None
+    if _is_whole(widths):
+        return (int(widths),)
+    several = isinstance(widths, Iterable) and not isinstance(widths, (str, bytes, Mapping))
+    found = tuple(widths) if several else ()
+    if not found or not all(map(_is_whole, found)):
+        raise UsageError(f"--widths: is {described(widths)}; allowed: whole numbers, at least one")
+    return tuple(map(int, found))
+
+
+def checked_names(option: str, names: Any) -> tuple[str, ...] | None:
+    """Names that someone gave, or None; UsageError, with this name of the option, for anything but texts."""
+    if names is None:
+        return None
+    several = isinstance(names, Iterable) and not isinstance(names, (str, bytes, Mapping))
+    found = tuple(names) if several else ()
+    if not several or not all(isinstance(name, str) for name in found):
+        raise UsageError(f"{option}: is {described(names)}; allowed: texts, one for each")
+    return found
 
 
 def varying_layer(points: Sequence[Point]) -> int | None:
@@ -82,10 +126,11 @@ def main_temperature(result: Result, options: PlotOptions) -> float:
     temperature = options.temperature
     if temperature is None:
         return result.points[0].temperature
-    if temperature not in result.temperatures:
+    found = known_temperature(temperature, result.temperatures)
+    if found is None:
         known = ", ".join(f"{value:g}" for value in result.temperatures)
         raise UsageError(f"--temperature: is {temperature:g}; {result.file} has {known}")
-    return temperature
+    return found
 
 
 def points_at(result: Result, temperature: float) -> list[Point]:

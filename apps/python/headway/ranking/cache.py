@@ -16,6 +16,7 @@ import numpy as np
 from headway.errors import UsageError
 from headway.files import write_bytes
 from headway.network_batches import as_numpy
+from headway.paths import text_of_path
 from headway.ranking.removal import CHANGE_FIELDS, Change
 from headway.version import __version__
 
@@ -29,7 +30,7 @@ class Cache:
     """
 
     def __init__(self, path: str | os.PathLike | None, fingerprint: Callable[[], str]):
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else Path(text_of_path("cache", path, "the path of a file, or None"))
         self._found: dict[Row, Mapping[str, Change]] = {}
         self._fingerprint = "" if path is None else fingerprint()
         if self._path is not None and self._path.exists():
@@ -56,7 +57,8 @@ class Cache:
             with open(self._path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-            raise UsageError(f"cache: {self._path} cannot be read as a cache of rank_heads: {error}; allowed: a file that it wrote, "
+            why = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
+            raise UsageError(f"cache: {self._path} cannot be read as a cache of rank_heads{why}; allowed: a file that it wrote, "
                              "or a name that is free") from None
         if str(arrays.pop("fingerprint", "")) != self._fingerprint:
             raise UsageError(f"cache: {self._path} is of another model, other examples or other options; allowed: the same again, "

@@ -10,12 +10,13 @@ import numpy as np
 from headway.errors import UsageError
 from headway.ranking.readouts import Readout, fit_readout, right_answers, squared_errors
 from headway.ranking.removal import mean_and_error
+from headway.ranking.table import FEWEST_DECIMALS, decimals, with_error
 
 Removed = tuple[int, ...]  # rows of the ranking
 Embed = Callable[[Removed], Sequence[np.ndarray]]  # embeddings of the labelled examples and, if there are any, of the test set
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RemovalCurve:
     """What a network costs without its first 0, 1, ..., K heads of one order.
 
@@ -40,7 +41,7 @@ class RemovalCurve:
     rise_fixed_error: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RemovalCurves:
     """What removal in several orders costs; `headway.remove_in_order` makes it.
 
@@ -90,10 +91,13 @@ class RemovalCurves:
         header = ["removed", *self.curves, *(["random"] if self.random else [])]
         lengths = [len(curve.rise) for curve in (*self.curves.values(), *self.random)]
         mean, deviation = self.random_rise()
+        errors = [curve.rise_error[1:] for curve in (*self.curves.values(), *self.random)]  # without any removal there is none
+        digits = decimals(np.concatenate(errors)) if lengths and max(lengths) > 1 else FEWEST_DECIMALS
         rows = []
         for k in range(max(lengths, default=0)):
-            cells = [f"{curve.rise[k]:+.4f} +- {curve.rise_error[k]:.4f}" for curve in self.curves.values()]
-            rows.append([str(k), *cells, *([f"{mean[k]:+.4f} (sd {deviation[k]:.4f})"] if self.random else [])])
+            cells = [with_error(curve.rise[k], curve.rise_error[k], digits) for curve in self.curves.values()]
+            spread = f" (sd {deviation[k]:.{digits}f})" if len(self.random) > 1 else ""  # one order has none
+            rows.append([str(k), *cells, *([f"{mean[k]:+.{digits}f}{spread}"] if self.random else [])])
         return header, rows
 
 

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from headway.errors import CannotWriteError, UnavailableError, UnreadableFileError, UsageError
-from headway.files import write_text
+from headway.files import replace_text
+from headway.signatures import with_known_arguments
 
 SINK_SIZE, RECENT_SIZE = 128, 256  # defaults: first and recent tokens that DuoAttention's streaming heads keep
 SCORES_FILE, CONFIG_FILE = "full_attention_heads.tsv", "config.json"
@@ -34,7 +35,7 @@ def heads_by_layer(heads: Sequence[tuple[int, int]], queries: int = 1) -> dict[i
 
 def write_json(value: Any, path: str | os.PathLike | None) -> None:
     if path is not None:
-        write_text(json.dumps(value, indent=1) + "\n", path, overwrite=True)
+        replace_text(json.dumps(value, indent=1) + "\n", path)
 
 
 def scores_of_layers(layers: Sequence[int], heads: Sequence[int], costs: np.ndarray, counts: Sequence[int]) -> np.ndarray:
@@ -60,8 +61,8 @@ def write_duo_attention(folder: str | os.PathLike, scores: np.ndarray, sink_size
     except OSError as error:
         raise CannotWriteError(f"{folder}: cannot be made: {error.strerror or error}") from None
     rows = "\n".join("\t".join(f"{score:.6f}" for score in row) for row in scores)
-    write_text(rows + "\n", folder / SCORES_FILE, overwrite=True)
-    write_text(json.dumps({"sink_size": sink_size, "recent_size": recent_size}) + "\n", folder / CONFIG_FILE, overwrite=True)
+    replace_text(rows + "\n", folder / SCORES_FILE)
+    replace_text(json.dumps({"sink_size": sink_size, "recent_size": recent_size}) + "\n", folder / CONFIG_FILE)
     return folder
 
 
@@ -79,6 +80,7 @@ def read_duo_attention(folder: str | os.PathLike) -> tuple[int, int, np.ndarray]
         raise UsageError(f"{folder}: is no ranking for DuoAttention: {error}; allowed: what HeadRanking.to_duo_attention wrote") from None
 
 
+@with_known_arguments
 def kvpress_press(folder: str | os.PathLike, head_compression_ratio: float = 0.5) -> Any:
     """Make a press of kvpress from a ranking that `HeadRanking.to_duo_attention` wrote.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import h5py
 import numpy as np
 
+from headway import hdf5
 from headway.contribution_writer import ROUNDING
-from headway.errors import BadDataError, UnreadableFileError
+from headway.errors import BadDataError
+from headway.paths import text_of_path
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts, solved_order_parameters
 from headway.ranking.label_checks import label_faults
 from headway.ranking.measured import CUTS, FROZEN, Measured, removal_name
@@ -21,7 +22,7 @@ from headway.ranking.solver import theory_solver
 def measure_parts(path: str | os.PathLike, penalty: float | None, theory: bool | None, seed: int
                   ) -> tuple[Measured, list[str]]:
     """What is measured on the training examples of a data set of contributions, and the names of the ranked parts."""
-    parts, y, names = _read(Path(path))
+    parts, y, names = _read(Path(text_of_path("path", path, "the path of a data set of contributions")))
     whole = Whole(parts.sum(1), y, penalty, seed)
     changes = [whole.without(parts.sum(1) - parts[:, part]) for part in range(parts.shape[1])]
     found = {removal_name(FROZEN, readout): stacked([change[readout] for change in changes]) for readout in changes[0]}
@@ -42,21 +43,21 @@ def measure_parts(path: str | os.PathLike, penalty: float | None, theory: bool |
 
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    try:
-        with h5py.File(path) as file:
-            if "train/path_features" not in file:
-                raise BadDataError(f"{path}: holds no contributions; allowed: a data set of headway extract --form contributions, or "
-                                 "of from_hugging_face and from_torch with form=\"contributions\"")
-            features = file["train/path_features"]
-            heads = [int(count) for count in features.attrs["heads"]]
-            if len(heads) != 1:
-                raise BadDataError(f"{path}: holds contributions of {len(heads)} layers; allowed: of one layer, so that each part is "
-                                 "a path of its own")
-            parts, y = features[()].astype(float), file["train/labels"][()].astype(float)
-            names = [str(name) for name in file["names/layer_1"].asstr()] if "names/layer_1" in file else [""] * heads[0]
-    except OSError as error:
-        raise UnreadableFileError(f"{path}: cannot be read: {str(error).splitlines()[0]}") from None
+    with hdf5.open_file(path) as file:
+        if "train/path_features" not in file:
+            raise BadDataError("holds no contributions; allowed: a data set of headway extract --form contributions, or "
+                               "of from_hugging_face and from_torch with form=\"contributions\"")
+        features = file["train/path_features"]
+        heads = [int(count) for count in features.attrs["heads"]]
+        if len(heads) != 1:
+            raise BadDataError(f"holds contributions of {len(heads)} layers; allowed: of one layer, so that each part is "
+                               "a path of its own")
+        parts, y = features[()].astype(float), file["train/labels"][()].astype(float)
+        names = [str(name) for name in file["names/layer_1"].asstr()] if "names/layer_1" in file else [""] * heads[0]
     y = y[:, None] if y.ndim == 1 else y
+    for name, array in (("path_features", parts), ("labels", y)):
+        if not np.isfinite(array).all():
+            raise BadDataError(f"{path}: train/{name}: holds numbers that are not finite; allowed: finite numbers")
     faults = label_faults(y, absent=True)
     spread = np.square(parts - parts.mean(0)).mean()
     if not spread > ROUNDING * np.square(parts).mean():

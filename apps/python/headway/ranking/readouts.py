@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headway.readout_checks import require_finite
 from headway.standardising import CONSTANT
 
 PENALTIES = tuple(10.0 ** k for k in range(-4, 4))
@@ -79,6 +80,7 @@ def fit_readout(x: np.ndarray, y: np.ndarray, penalty: float | None = None) -> R
     Without a penalty the one of PENALTIES whose error is smallest when each example is left out. The offset is free of it.
     Cost: one singular-value decomposition of x.
     """
+    require_finite(x)
     mean = x.mean(0)
     scale = np.sqrt(np.square(x - mean).mean(0))
     scale = np.where(scale > CONSTANT * np.abs(mean), scale, np.inf)

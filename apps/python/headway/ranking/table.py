@@ -25,7 +25,7 @@ FEWEST_DECIMALS, MOST_DECIMALS = 4, 9  # of costs in the table that is shown
 ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error", "among_cheapest")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class HeadRanking(HeadTable):
     """A table with one row for each head: what its removal costs, by every measure, and how sure that is.
 
@@ -82,7 +82,7 @@ class HeadRanking(HeadTable):
         UsageError
             There is no such column, or it is not defined for every head.
         """
-        values = self[column]
+        values = self._quantity(column)
         if not np.isfinite(values).all():
             raise UsageError(f"column: {column!r} is not defined for every head; allowed: a column without gaps")
         return [int(row) for row in values.argsort(kind="stable")]
@@ -142,7 +142,7 @@ class HeadRanking(HeadTable):
         k : int
             How many heads go.
         path : str or path, optional
-            A JSON file to write. One that exists is replaced.
+            A JSON file to write. One that exists is replaced, but never one of HDF5.
         column : str, default: 'estimate'
             The column that decides.
 
@@ -168,7 +168,7 @@ class HeadRanking(HeadTable):
         Parameters
         ----------
         path : str or path, optional
-            A JSON file to write. One that exists is replaced.
+            A JSON file to write. One that exists is replaced, but never one of HDF5.
         column : str, default: 'estimate'
             The column that decides.
 
@@ -249,14 +249,14 @@ class HeadRanking(HeadTable):
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = [name for name in self._shown() if name != "estimate"]
-        digits = _decimals(self["estimate_error"])
+        digits = decimals(self["estimate_error"])
         header = ["rank", "head", "estimate", "90 %", f"among {self.attributes['k']} cheapest", *shown]
         rows = []
         for row in sorted(range(len(self)), key=lambda row: (self["estimate"][row], row)):
             low, high = self["estimate_low"][row], self["estimate_high"][row]
             rows.append([str(int(self["rank"][row])), self.names[row], f"{self['estimate'][row]:+.{digits}f}",
                          f"{low:+.{digits}f} to {high:+.{digits}f}", f"{self['among_cheapest'][row]:.2f}",
-                         *(_with_error(self[name][row], self[f"{name}_error"][row], digits) for name in shown)])
+                         *(with_error(self[name][row], self[f"{name}_error"][row], digits) for name in shown)])
         return header, rows
 
 
@@ -312,11 +312,11 @@ def check_choice(mode: str, readout: str, k: int | None, count: int) -> None:
         raise UsageError(f"k: is {k!r}; allowed: None, or an integer from 1 to {count}, the number of heads")
 
 
-def _decimals(errors: np.ndarray) -> int:
+def decimals(errors: np.ndarray) -> int:
     """The number of decimals that gives the median error two digits; at least 4, at most 9."""
     middle = float(np.median(errors))
     return min(max(FEWEST_DECIMALS, 1 + math.ceil(-math.log10(middle))), MOST_DECIMALS) if middle > 0.0 else FEWEST_DECIMALS
 
 
-def _with_error(value: float, error: float, digits: int) -> str:
+def with_error(value: float, error: float, digits: int) -> str:
     return f"{value:+.{digits}f} +- {error:.{digits}f}" if np.isfinite(value) else "-"

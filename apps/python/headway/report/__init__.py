@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from headway.errors import UsageError
-from headway.files import write_text
+from headway.files import path_to_write, refuse_inputs, write_text
+from headway.paths import text_of_path
 from headway.report.page import page
 from headway.report.reading import read_any
 from headway.signatures import with_known_arguments
-from headway.study_files import text_of_path
 
 _ALLOWED = "the path of a result file; result.save(path) writes a result in memory to one"
 
@@ -48,7 +48,7 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
     UsageError
         There is no result, something else than paths in its place, or labels are equal or of the wrong number.
     CannotWriteError
-        The page exists without overwrite=True, or cannot be written.
+        The page exists without overwrite=True, is one of the results, or cannot be written.
     UnreadableFileError, BadDataError
         As `headway.read_result`.
 
@@ -61,4 +61,5 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
              for at, file in enumerate(results if several else [results])]
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")
+    refuse_inputs(path_to_write(path), files)
     return write_text(page([read_any(file) for file in files], labels), path, overwrite)

@@ -13,6 +13,7 @@ from typing import Any
 from headway import figures
 from headway.errors import HeadwayError, UsageError
 from headway.figures.path_sizes import size_warning
+from headway.figures.selection import checked_names
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.monte_carlo import BY_DRAWS
 from headway.network_predictions import NetworkPredictResult
@@ -45,6 +46,7 @@ SHOWN_FIRST = 3  # cards that the explorer shows before anyone chooses
 
 def page(results: Sequence[AnyResult], labels: Sequence[str] | None = None) -> str:
     """The whole page as text. UsageError for a wrong number of labels, or equal ones."""
+    labels = checked_names("labels", labels)
     names = _names(results, labels)
     of_theory = [(result, name) for result, name in zip(results, names) if isinstance(result, Result) and result.points]
     cards = cards_of([result for result, _ in of_theory], [name for _, name in of_theory], labels is not None)
@@ -77,9 +79,9 @@ def _names(results: Sequence[AnyResult], labels: Sequence[str] | None) -> list[s
     """One name a result, no two the same."""
     if labels is not None:
         if len(labels) != len(results):
-            raise UsageError(f"--labels: has {len(labels)} names for {len(results)} results")
+            raise UsageError(f"labels: has {len(labels)} names for {len(results)} results")
         if len(set(labels)) != len(labels):
-            raise UsageError("--labels: has equal names; allowed: a name of its own for each result")
+            raise UsageError("labels: has equal names; allowed: a name of its own for each result")
         return list(labels)
     names = [f"{result.study} ({result.kind})" for result in results]
     return [name if names.count(name) == 1 else f"{name} {names[:index].count(name) + 1}"

@@ -16,7 +16,7 @@ from headway.result_reader import KINDS, provenance_of, read_result
 MEMBERS = 400  # the most that are listed
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class OtherResult(Brief):
     """A result of a verb that the pages do not know: its provenance, and (name, what it is) of its members, `left_out` of
     which are not listed."""

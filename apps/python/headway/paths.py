@@ -1,0 +1,43 @@
+"""Arguments that are paths, and what is said of one that is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from headway.errors import UsageError
+
+WRITTEN = "the path of the file to write"
+LONGEST = 120  # characters of a wrong argument that a message shows
+
+_STUDIES = ("the path of a study, a data set or a result, the name of a study that comes with Headway, or what "
+            "headway.read_study gives")
+
+
+def text_of_path(argument: str, path: Any, allowed: str = _STUDIES) -> str:
+    """A path as text. UsageError naming the argument and what is allowed where it is none."""
+    try:
+        name = os.fspath(path)
+    except TypeError:
+        name = None
+    if not isinstance(name, str) or not name or "\0" in name:
+        by_name = "; arrays go by their names: give it as inputs= or features=" if allowed is _STUDIES and (
+            hasattr(path, "shape") or isinstance(path, (list, tuple))) else ""
+        raise UsageError(f"{argument}: is {described(path)}; allowed: {allowed}{by_name}")
+    return name
+
+
+def output_of(output: Any) -> str:
+    """The argument `output` as text, "" where it was not given; UsageError where it is no path."""
+    return "" if output is None else text_of_path("output", output, WRITTEN)
+
+
+def described(value: Any) -> str:
+    """What a wrong argument is, in a line: of an array its shape and type."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"an array of shape {list(value.shape)} and type {value.dtype}"
+    if isinstance(value, (list, tuple, Mapping)) and len(repr(value)) > LONGEST:
+        return f"a {type(value).__name__} of length {len(value)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST - 3]}..."

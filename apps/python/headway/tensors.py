@@ -1,0 +1,16 @@
+"""Tensors as numpy takes them. Nothing here needs PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def without_torch(value: Any) -> Any:
+    """A tensor without its gradient, in main memory, and bf16 as float32, which numpy has; likewise each in a list. All else
+    stays."""
+    if isinstance(value, (list, tuple)):
+        return [without_torch(item) for item in value] if any(hasattr(item, "detach") for item in value) else value
+    for step in ("detach", "cpu"):
+        if hasattr(value, step):
+            value = getattr(value, step)()
+    return value.float() if "bfloat16" in str(getattr(value, "dtype", "")) and hasattr(value, "float") else value
