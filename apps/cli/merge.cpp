@@ -18,6 +18,8 @@ namespace {
 
 struct MergeJob : Job {
   std::vector<PartHeader> parts;  ///< in the order of their shards
+  /// Of the whole, as its file has it. Job::provenance gets the seconds of this call.
+  ResultProvenance merged;
 };
 
 /// Kind and provenance of the parts, in the order of the command line.
@@ -50,7 +52,8 @@ Computation merge(const Options& options, Observer& observer,
     return job.parts.front().provenance.data_hash;
   };
   course.compute = [join = course.compute](const Options& to, MergeJob& job, Observer& watching) {
-    job.provenance = headway::merged_provenance(job.parts);
+    job.merged = headway::merged_provenance(job.parts);
+    job.provenance = job.merged;
     return join(to, job, watching);
   };
   return carry_out(options, course, observer);
@@ -70,8 +73,7 @@ Merging<Result> merging_of(Outcome (*outcome)(const Result&),
   };
   merging.outcome = outcome;
   merging.write = [](const Options& to, const MergeJob& job, const Result& result) {
-    io::write_result(to.output, job.study, result, headway::merged_provenance(job.parts),
-                     job.overwrite);
+    io::write_result(to.output, job.study, result, job.merged, job.overwrite);
   };
   merging.table = table;
   return merging;
@@ -86,7 +88,7 @@ Merging<GramResult> merging_of_grams() {
   };
   merging.outcome = &gram_outcome;
   merging.write = [](const Options& to, const MergeJob& job, const GramResult& result) {
-    io::write_gram(to.output, result, headway::merged_provenance(job.parts), job.overwrite);
+    io::write_gram(to.output, result, job.merged, job.overwrite);
   };
   merging.print = [](const Options& to, const MergeJob&, const GramResult& result) {
     return gram_text(to, result);

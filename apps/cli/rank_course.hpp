@@ -11,21 +11,12 @@
 #include "course.hpp"
 #include "headway/checkpoints.hpp"
 #include "headway/core/deal.hpp"
+#include "headway/core/quiet_observer.hpp"
 #include "headway/error.hpp"
 #include "headway/schedule.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
-
-/// The observer of a rank other than the first. It prints nothing, but can ask to stop.
-class OtherRank final : public Observer {
- public:
-  explicit OtherRank(const Observer& own) : own_(own) {}
-  [[nodiscard]] bool interrupted() const override { return own_.interrupted(); }
-
- private:
-  const Observer& own_;
-};
 
 /// prepare() on one of several ranks. Only the first looks at the output.
 template <class JobType, class Result>
@@ -123,7 +114,7 @@ std::optional<Computation> carry_out_on_ranks(const Options& options,
                                               const Course<JobType, Result>& course,
                                               Observer& observer) {
   const bool first = options.ranks->is_first();
-  OtherRank other(observer);
+  QuietObserver other(observer);
   Observer& heard = first ? observer : other;
   const auto all = std::make_shared<Finished<JobType, Result>>(
       Finished<JobType, Result>{options, course, {}, {}});

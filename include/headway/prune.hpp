@@ -7,7 +7,11 @@
 
 namespace headway {
 
-/// `headway prune`: head scores and pruning curves (eqs. 53 to 58). `known` as in align().
+/// `headway prune`: head scores and pruning curves (eqs. 53 to 58). `known` as in align(). Without
+/// a test set it warns, and accuracies and curves are undefined. After an interruption the result
+/// has the points that are finished. Errors: as solve(); kBadStudy for learned attention. Cost
+/// beside that of solve(): at each point one evaluation of the kernels and one prediction for each
+/// head, and for each step of the greedy search one for each head that is left.
 PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known = nullptr);
 

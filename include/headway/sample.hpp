@@ -29,14 +29,17 @@ struct SampleHooks {
 /// `headway sample`: posterior draws at every sweep point by the exact chain (eq. 34; with learned
 /// attention eq. 73) or in weight space (eq. 50), with convergence diagnostics. The theory is
 /// solved at the same points, or taken from `known` as `align` does. After an interruption the last
-/// point holds the draws so far.
+/// point holds the draws so far. Errors: as solve(); kBadStudy for weights of Gram matrices, which
+/// have no examples, and for chains that find no place to start; kBadStudy or kBadData for a
+/// checkpoint of another run. Chains that have not mixed are warnings of the point. Cost beside
+/// that of solve(): one evaluation of the posterior and its gradient a leapfrog step.
 SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                     const SampleHooks& hooks = {}, const SolveResult* known = nullptr,
                     const Shard& shard = {});
 
 /// As prepare_solve(). Several processes may run the chains of one point, each a share of them
 /// (leaves_of_part), and keep their states with SampleHooks::save_chains. `part` continues from
-/// the states that it finds there. The draws are the same to the last bit.
+/// the states that it finds there. The draws are the same to the last bit. Errors: as sample().
 struct SampleParts {
   std::function<SampleResult(const Shard&)> part;
   /// False when it was interrupted.

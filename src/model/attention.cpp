@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "headway/error.hpp"
-#include "model/head_products.hpp"
 
 namespace headway::model {
 namespace {
@@ -29,22 +27,6 @@ void hardmax(Eigen::Ref<VectorXd> column) {
   throw Error(ErrorKind::kBadData,
               fmt::format("attention of layer {}, head {}: {} is {} x {}: must be {}", number,
                           head + 1, name, matrix.rows(), matrix.cols(), allowed));
-}
-
-std::vector<Index> real_positions(Index tokens, const std::vector<std::uint8_t>& mask) {
-  if (!mask.empty() && static_cast<Index>(mask.size()) != tokens) {
-    throw Error(ErrorKind::kBadData, fmt::format("mask has {} entries: must have one for each of "
-                                                 "the {} tokens",
-                                                 mask.size(), tokens));
-  }
-  std::vector<Index> positions;
-  for (Index t = 0; t < tokens; ++t) {
-    if (mask.empty() || mask[static_cast<std::size_t>(t)] != 0) positions.push_back(t);
-  }
-  if (positions.empty()) {
-    throw Error(ErrorKind::kBadData, "mask: the example must have at least one real token");
-  }
-  return positions;
 }
 
 }  // namespace
@@ -89,32 +71,6 @@ void validate_layer(const LayerHeads& layer, int number, int heads, Index featur
     if (q.rows() < 1 || q.cols() != features) bad_shape(number, h, "query", q, wide);
     if (k.rows() != q.rows() || k.cols() != features) bad_shape(number, h, "key", k, wide);
   }
-}
-
-std::vector<MatrixXd> layer_attention(const Eigen::Ref<const RowMatrixXd>& inputs,
-                                      const LayerHeads& layer, AttentionKind kind,
-                                      const std::vector<std::uint8_t>& mask) {
-  const int heads = head_count(layer);
-  validate_layer(layer, 1, heads, inputs.cols());
-  const std::vector<Index> real = real_positions(inputs.rows(), mask);
-  const auto count = static_cast<Index>(real.size());
-  MatrixXd tokens(inputs.cols(), count);
-  for (Index t = 0; t < count; ++t) {
-    tokens.col(t) = inputs.row(real[static_cast<std::size_t>(t)]).transpose();
-  }
-  std::vector<MatrixXd> attention;
-  MatrixXd logits(count, count);
-  for (int h = 0; h < heads; ++h) {
-    HeadProducts(layer, h, tokens, tokens).logits(0, 0, logits);
-    if (!attention_from_logits(kind, logits)) {
-      throw Error(ErrorKind::kBadData,
-                  fmt::format("attention, head {}: a logit is not finite", h + 1));
-    }
-    MatrixXd full = MatrixXd::Zero(inputs.rows(), inputs.rows());
-    full(real, real) = logits.transpose();
-    attention.push_back(std::move(full));
-  }
-  return attention;
 }
 
 }  // namespace headway::model

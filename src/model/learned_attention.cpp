@@ -46,19 +46,14 @@ bool is_supplied(const LayerHeads& layer) { return layer.weights.empty() && laye
 // queries among the tokens of the block.
 void gather_supplied(const TokenBlock& block, Index b, const std::vector<Index>& taken,
                      ConstMap full, Map out) {
-  const auto position = [&](Index column) {
-    return block.position[static_cast<std::size_t>(column)];
-  };
   for (Index q = 0; q < out.cols(); ++q) {
-    const auto query = full.col(position(taken[static_cast<std::size_t>(q)]));
-    for (Index t = 0; t < out.rows(); ++t) out(t, q) = query[position(block.first(b) + t)];
-    const bool lost = (query.array() != 0.0).count() != (out.col(q).array() != 0.0).count();
-    if (!lost && out.col(q).allFinite()) continue;
+    const Index query = taken[static_cast<std::size_t>(q)];
+    gather_query(block, b, query, full, out.col(q));
+    if (out.col(q).allFinite()) continue;
     throw Error(ErrorKind::kBadData,
-                fmt::format("attention of example {} (from 0), query {} (from 0): {}",
-                            block.begin + b, position(taken[static_cast<std::size_t>(q)]),
-                            lost ? "attends to a padded token, must have 0 there"
-                                 : "must be finite numbers"));
+                fmt::format("attention of example {} (from 0), query {} (from 0): must be finite "
+                            "numbers",
+                            block.begin + b, block.position[static_cast<std::size_t>(query)]));
   }
 }
 
@@ -144,8 +139,7 @@ LearnedAttention::LearnedAttention(const ExampleSource& examples, AttentionPrior
       }
     } else {
       for (Index b = 0; b < block.count; ++b) {
-        block.taken.push_back(readout == Readout::kLastToken ? block.first(b + 1) - 1
-                                                             : block.first(b));
+        block.taken.push_back(block.readout_column(b, readout));
       }
       block.readout = MatrixXd::Ones(block.count, 1);
       block.taken_tokens = block.tokens(Eigen::all, block.taken);

@@ -50,8 +50,7 @@ PathWeights readout_weights(const TokenBlock& block, Readout readout) {
   }
   top.offset.push_back(0);
   for (Index b = 0; b < block.count; ++b) {
-    const bool last = readout == Readout::kLastToken;
-    top.query.push_back(last ? block.first(b + 1) - 1 : block.first(b));
+    top.query.push_back(block.readout_column(b, readout));
     top.offset.push_back(b + 1);
     top.weights.emplace_back(MatrixXd::Ones(1, 1));
   }
@@ -107,23 +106,11 @@ PathWeights descend_computed(const TokenBlock& block, const LayerHeads& layer, i
 void gather_supplied(const TokenBlock& block, Index b, const PathWeights& above,
                      const Eigen::Map<const MatrixXd>& full, MatrixXd* attention) {
   attention->resize(block.length(b), above.count(b));
-  const Index first = block.first(b);
   for (Index q = 0; q < above.count(b); ++q) {
-    const Index token =
-        above.query.empty() ? first + q : above.query[static_cast<std::size_t>(above.first(b) + q)];
-    const Index position = block.position[static_cast<std::size_t>(token)];
-    double kept = 0.0;
-    for (Index t = 0; t < block.length(b); ++t) {
-      const double a = full(block.position[static_cast<std::size_t>(first + t)], position);
-      (*attention)(t, q) = a;
-      kept += static_cast<double>(a != 0.0);
-    }
-    if (block.padded(b) && kept != static_cast<double>((full.col(position).array() != 0).count())) {
-      throw Error(ErrorKind::kBadData,
-                  fmt::format("attention of example {} (from 0), query {} (from 0): attends to a "
-                              "padded token, must have 0 there",
-                              block.begin + b, position));
-    }
+    const Index query = above.query.empty()
+                            ? block.first(b) + q
+                            : above.query[static_cast<std::size_t>(above.first(b) + q)];
+    gather_query(block, b, query, full, attention->col(q));
   }
 }
 

@@ -25,6 +25,10 @@ std::vector<std::string> path_names(const std::vector<int>& heads) {
   return names;
 }
 
+MatrixXd output_rows(const MatrixXd& rows, Index outputs, Index output) {
+  return rows(Eigen::seqN(output, rows.rows() / outputs, outputs), Eigen::all);
+}
+
 std::vector<HeadAddress> all_heads(const std::vector<int>& heads) {
   std::vector<HeadAddress> result;
   for (std::size_t l = 0; l < heads.size(); ++l) {

@@ -51,4 +51,20 @@ TokenBlock read_token_block(SourceReader& reader, Index begin, Index count) {
   return block;
 }
 
+void gather_query(const TokenBlock& block, Index b, Index query,
+                  const Eigen::Map<const MatrixXd>& full, Eigen::Ref<VectorXd> attention) {
+  const Index position = block.position[static_cast<std::size_t>(query)];
+  const auto first = static_cast<std::size_t>(block.first(b));
+  for (Index t = 0; t < block.length(b); ++t) {
+    attention[t] = full(block.position[first + static_cast<std::size_t>(t)], position);
+  }
+  const auto others = [](const auto& column) { return (column.array() != 0.0).count(); };
+  if (block.padded(b) && others(attention) != others(full.col(position))) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("attention of example {} (from 0), query {} (from 0): attends to a "
+                            "padded token, must have 0 there",
+                            block.begin + b, position));
+  }
+}
+
 }  // namespace headway::model

@@ -44,9 +44,19 @@ struct TokenBlock {
   [[nodiscard]] Index first(Index b) const { return offset[static_cast<std::size_t>(b)]; }
   [[nodiscard]] Index length(Index b) const { return first(b + 1) - first(b); }
   [[nodiscard]] bool padded(Index b) const { return length(b) != sequence; }
+  // The column of example b that a readout of one token takes.
+  [[nodiscard]] Index readout_column(Index b, Readout readout) const {
+    return readout == Readout::kLastToken ? first(b + 1) - 1 : first(b);
+  }
 };
 
 // Error{kBadData} when an example has no real token.
 TokenBlock read_token_block(SourceReader& reader, Index begin, Index count);
+
+// The attention of one query, a column of the block, to the real tokens of its example b. `full` is
+// that of the example, [key, query] over all S positions. Error{kBadData} where the query attends
+// to a padded token.
+void gather_query(const TokenBlock& block, Index b, Index query,
+                  const Eigen::Map<const MatrixXd>& full, Eigen::Ref<VectorXd> attention);
 
 }  // namespace headway::model

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "headway/model/path_index.hpp"
+
 namespace headway::posterior {
 namespace {
 
@@ -10,12 +12,6 @@ using numerics::Transpose;
 using ConstMap = Eigen::Map<const MatrixXd>;
 
 constexpr double kFeatureAdvantage = 0.7;  // from this D / (P C) on D x D matrices are no gain
-
-// Rows (pi, c) of a factor for one output: p x r.
-MatrixXd rows_of_output(const MatrixXd& factor, Index output, Index outputs) {
-  const Index paths = factor.rows() / outputs;
-  return factor(Eigen::seqN(output, paths, outputs), Eigen::all);
-}
 
 // Y of these features. In memory the block of a path is one column of length P N_0, so one product
 // mixes all paths.
@@ -32,7 +28,7 @@ MatrixXd mix(const MatrixXd& features, const MatrixXd& factor, Index outputs) {
   }
   MatrixXd mixed(examples, y.cols());
   for (Index c = 0; c < outputs; ++c) {
-    numerics::multiply(1.0, columns, Transpose::kNo, rows_of_output(factor, c, outputs),
+    numerics::multiply(1.0, columns, Transpose::kNo, model::output_rows(factor, outputs, c),
                        Transpose::kNo, 0.0,
                        Eigen::Map<MatrixXd>(mixed.data(), entries, factor.cols()));
     y.middleRows(c * examples, examples) = mixed;
@@ -99,7 +95,7 @@ void FeatureEnergy::gradient(const MatrixXd& features, const MatrixXd& factor,
     MatrixXd of_output(paths, factor.cols());
     numerics::multiply(1.0, columns, Transpose::kYes, mixed, Transpose::kNo, 0.0, of_output);
     over_factor(Eigen::seqN(c, paths, outputs_), Eigen::all) = of_output;
-    numerics::multiply(1.0, mixed, Transpose::kNo, rows_of_output(factor, c, outputs_),
+    numerics::multiply(1.0, mixed, Transpose::kNo, model::output_rows(factor, outputs_, c),
                        Transpose::kYes, 1.0, columns_slope);
   }
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "headway/core/quiet_observer.hpp"
 #include "headway/error.hpp"
 #include "posterior/feature_energy.hpp"
 
@@ -77,19 +78,9 @@ class Objective {
   }
 
  private:
-  /// Passes on interruptions, but no progress or messages.
-  class Quiet final : public Observer {
-   public:
-    explicit Quiet(const Observer& whole) : whole_(whole) {}
-    [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
-
-   private:
-    const Observer& whole_;
-  };
-
   LearnedSetting setting_;
   const LearnedSaddleOptions& options_;
-  Quiet quiet_;
+  QuietObserver quiet_;
   double scale_;
   model::LearnedAttention::Workspace workspace_;
 };

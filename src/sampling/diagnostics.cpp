@@ -1,7 +1,6 @@
 #include "headway/sampling/diagnostics.hpp"
 
 #include <algorithm>
-#include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <limits>
@@ -159,27 +158,7 @@ double ess_below(const Draws& draws, double threshold) {
   return is_constant(indicator) ? numerics::kUndefined : ess_of(split_chains(indicator));
 }
 
-// The interval of order statistics, [V21] section 4.4.
-double mcse_quantile_of(const std::vector<double>& sorted, double ess, double probability) {
-  if (!(ess > 0.0)) return numerics::kUndefined;
-  const double a = ess * probability + 1.0;
-  const double b = ess * (1.0 - probability) + 1.0;
-  const double size = static_cast<double>(sorted.size());
-  constexpr double kMinusOneSigma = 0.1586553;
-  const double low = boost::math::ibeta_inv(a, b, kMinusOneSigma, DoublePolicy()) * size - 1.0;
-  const double high =
-      boost::math::ibeta_inv(a, b, 1.0 - kMinusOneSigma, DoublePolicy()) * size - 1.0;
-  const auto first = static_cast<std::size_t>(std::floor(std::max(low, 0.0)));
-  const auto last = static_cast<std::size_t>(std::ceil(std::min(high, size - 1.0)));
-  return 0.5 * (sorted[last] - sorted[first]);
-}
-
 }  // namespace
-
-double split_rhat(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
-  return rhat_of(split_chains(draws));
-}
 
 double bulk_rhat(const Draws& draws) {
   if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
@@ -216,12 +195,6 @@ double ess_tail(const Draws& draws) {
   return std::fmin(ess_quantile(draws, 0.05), ess_quantile(draws, 0.95));
 }
 
-double ess_sd(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
-  const MatrixXd squares = (draws.array() - draws.mean()).square().matrix();
-  return is_constant(squares) ? numerics::kUndefined : ess_of(split_chains(squares));
-}
-
 double quantile(const Draws& draws, double probability) {
   if (draws.size() == 0 || draws.hasNaN() || !(probability >= 0.0 && probability <= 1.0)) {
     return numerics::kUndefined;
@@ -234,20 +207,6 @@ double mcse_mean(const Draws& draws) {
   return std::sqrt(moments(draws).variance() / ess_mean(draws));
 }
 
-double mcse_sd(const Draws& draws) {
-  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
-  const MatrixXd squares = (draws.array() - draws.mean()).square().matrix();
-  const double second = squares.mean();
-  const double fourth = squares.array().square().mean();
-  const double variance = (fourth - second * second) / ess_sd(draws);
-  return 0.5 * std::sqrt(variance / second);
-}
-
-double mcse_quantile(const Draws& draws, double probability) {
-  if (!is_usable(draws) || is_constant(draws)) return numerics::kUndefined;
-  return mcse_quantile_of(sorted_copy(draws), ess_quantile(draws, probability), probability);
-}
-
 double energy_bfmi(std::span<const double> energies) {
   const Eigen::Map<const VectorXd> energy(energies.data(), static_cast<Index>(energies.size()));
   if (!is_usable(energy) || is_constant(energy)) return numerics::kUndefined;
@@ -255,7 +214,7 @@ double energy_bfmi(std::span<const double> energies) {
   return (energy.tail(n - 1) - energy.head(n - 1)).squaredNorm() / moments(energy).squares;
 }
 
-void add(EnergyState& sum, double energy) {
+void add(EnergySums& sum, double energy) {
   if (sum.count > 0) sum.steps += (energy - sum.last) * (energy - sum.last);
   ++sum.count;
   const double off = energy - sum.mean;
@@ -264,7 +223,7 @@ void add(EnergyState& sum, double energy) {
   sum.last = energy;
 }
 
-double bfmi_of_sums(const EnergyState& sum) {
+double bfmi_of_sums(const EnergySums& sum) {
   const double rounding = kRounding * sum.mean;
   const bool vary = sum.squares > static_cast<double>(sum.count) * rounding * rounding;
   return sum.count >= kFewestDraws && vary ? sum.steps / sum.squares : numerics::kUndefined;
@@ -273,14 +232,7 @@ double bfmi_of_sums(const EnergyState& sum) {
 QuantityDiagnostics::QuantityDiagnostics()
     : mean(numerics::kUndefined),
       sd(numerics::kUndefined),
-      quantile_05(numerics::kUndefined),
-      median(numerics::kUndefined),
-      quantile_95(numerics::kUndefined),
       mcse_mean(numerics::kUndefined),
-      mcse_sd(numerics::kUndefined),
-      mcse_quantile_05(numerics::kUndefined),
-      mcse_median(numerics::kUndefined),
-      mcse_quantile_95(numerics::kUndefined),
       rhat(numerics::kUndefined),
       ess_bulk(numerics::kUndefined),
       ess_tail(numerics::kUndefined),
@@ -292,27 +244,19 @@ QuantityDiagnostics diagnose_quantity(const Draws& draws) {
   if (draws.size() == 0) return result;
   result.not_finite = !draws.allFinite();
   if (result.not_finite) return result;
-  const std::vector<double> sorted = sorted_copy(draws);
   const numerics::Moments spread = moments(draws);
   result.mean = spread.mean;
   result.sd = spread.deviation();
-  result.quantile_05 = quantile_of_sorted(sorted, 0.05);
-  result.median = quantile_of_sorted(sorted, 0.5);
-  result.quantile_95 = quantile_of_sorted(sorted, 0.95);
   result.constant = is_constant(draws);
   if (!is_usable(draws) || result.constant) return result;
-  const double ess_05 = ess_below(draws, result.quantile_05);
-  const double ess_95 = ess_below(draws, result.quantile_95);
-  result.mcse_mean = result.sd / std::sqrt(ess_of(split_chains(draws)));
-  result.mcse_sd = mcse_sd(draws);
-  result.mcse_quantile_05 = mcse_quantile_of(sorted, ess_05, 0.05);
-  result.mcse_median = mcse_quantile_of(sorted, ess_below(draws, result.median), 0.5);
-  result.mcse_quantile_95 = mcse_quantile_of(sorted, ess_95, 0.95);
   const MatrixXd halves = split_chains(draws);
+  result.mcse_mean = result.sd / std::sqrt(ess_of(halves));
   const MatrixXd scores = rank_normalize(halves);
   result.rhat = std::fmax(rhat_of(scores), folded_rhat(draws));
   result.ess_bulk = ess_of(scores);
-  result.ess_tail = std::fmin(ess_05, ess_95);
+  const std::vector<double> sorted = sorted_copy(draws);
+  result.ess_tail = std::fmin(ess_below(draws, quantile_of_sorted(sorted, 0.05)),
+                              ess_below(draws, quantile_of_sorted(sorted, 0.95)));
   return result;
 }
 

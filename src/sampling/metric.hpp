@@ -15,7 +15,6 @@ class Metric {
   Metric(MetricKind kind, Index dimension);
   void set_inverse(const MatrixXd& inverse);
   [[nodiscard]] const MatrixXd& inverse() const { return inverse_; }
-  [[nodiscard]] MetricKind kind() const { return kind_; }
 
   /// velocity = M^-1 momentum. O(d), dense O(d^2).
   void velocity(const VectorXd& momentum, VectorXd& velocity) const;

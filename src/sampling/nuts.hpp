@@ -51,8 +51,7 @@ class Nuts : public Transition {
   int max_depth_;
   double threshold_;
   Subtree trajectory_;
-  std::vector<Subtree>
-      scratch_;  // scratch_[k]: second half of a tree of depth k + 1; back: the new subtree
+  std::vector<Subtree> scratch_;  // scratch_[k]: second half of a tree of depth k + 1
   Subtree extension_;
   PhasePoint point_;  // moves along
   PhasePoint other_end_;

@@ -13,7 +13,7 @@ namespace headway {
 namespace {
 
 constexpr std::int64_t kLargestSeed = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLargestWidth = 1'000'000'000;
+constexpr std::int64_t kLargestSize = 1'000'000'000;
 constexpr std::int64_t kLargestCount = 1'000'000;
 constexpr std::int64_t kMostHeads = 1'000;
 constexpr std::size_t kMostLayers = 64;
@@ -24,7 +24,7 @@ constexpr double kLargestReal = 1e9;
 OptionType<std::vector<std::vector<Index>>> widths_type() {
   const std::string one = "an integer from 1 to 1e9, or [N_1, ..., N_L, N_a]";
   const OptionType<std::vector<Index>> point =
-      one_or_list(integer<Index>(1, kLargestWidth), one, kMostLayers + 1);
+      one_or_list(integer<Index>(1, kLargestSize), one, kMostLayers + 1);
   OptionType<std::vector<std::vector<Index>>> type =
       list(point, "a width, or a list of 1 to 10000 sweep points, each " + one, 1, kMostPoints);
   type.read = [point, many = type.read, allowed = type.allowed](const OptionValue& value,
@@ -125,7 +125,7 @@ const OptionTable<AttentionPriorOptions>& AttentionPriorOptions::table() {
              "matrix: logits x^T W y / N_0; queries_keys: (Q x) . (K y) / (N_0 sqrt(G))"),
       option("variance", &A::variance, real(0.0, kLargestReal, Ends::kOpenBelow),
              "prior variance s_w^2 of the entries of W, or of Q^T K / sqrt(G)"),
-      option("dims", &A::dims, optional(integer<Index>(1, kLargestWidth)),
+      option("dims", &A::dims, optional(integer<Index>(1, kLargestSize)),
              "G, rows of Q and K, at most N_0; of queries_keys alone"),
       option("kind", &A::kind, choice<model::LearnedKind>(),
              "softmax over keys, or linear: logit / S"),
@@ -181,7 +181,7 @@ const OptionTable<SolveOptions>& SolveOptions::table() {
 
 const OptionTable<AlignOptions>& AlignOptions::table() {
   static const OptionTable<AlignOptions> table = {
-      {option("components", &AlignOptions::components, integer<Index>(0, kLargestWidth),
+      {option("components", &AlignOptions::components, integer<Index>(0, kLargestSize),
               "eigenvectors to report; 0 = all")}};
   return table;
 }

@@ -13,8 +13,6 @@ using detail::BpeLibrary;
 
 #ifdef HEADWAY_BPE_LIBRARY
 
-constexpr bool kBuilt = true;
-
 const BpeLibrary* load_library() {
   // POSIX: an object pointer from dlsym is a function's.
   const auto entry = reinterpret_cast<detail::BpeLibraryEntry>(  // NOLINT
@@ -28,8 +26,6 @@ const BpeLibrary* load_library() {
 }
 
 #else
-
-constexpr bool kBuilt = false;
 
 const BpeLibrary* load_library() {
   fail(ErrorKind::kUnavailable,
@@ -45,8 +41,6 @@ const BpeLibrary& library() {
 }
 
 }  // namespace
-
-bool has_bpe_tokenizer() { return kBuilt; }
 
 std::unique_ptr<BpeTokenizer> train_bpe_tokenizer(std::string_view text, const std::string& name,
                                                   const BpeOptions& options) {

@@ -95,18 +95,6 @@ bool row_follows(SravenRule rule, int values, int a, int b, int c) {
   return ((rules_of_row(values, a, b, c) >> number) & 1U) != 0;
 }
 
-bool grid_follows(SravenRule rule, int values, const SravenGrid& grid) {
-  const std::span<const std::uint8_t> cells(grid);
-  for (std::size_t row = 0; row < kSravenSide; ++row) {
-    const auto symbols = cells.subspan(row * kSravenSide, kSravenSide);
-    if (!row_follows(rule, values, symbols[0], symbols[1], symbols[2])) return false;
-    if (rule == SravenRule::kDistributeThree && !same_symbols(symbols, cells.first(kSravenSide))) {
-      return false;
-    }
-  }
-  return true;
-}
-
 double grid_probability(SravenRule rule, int values) {
   switch (rule) {
     case SravenRule::kSum:

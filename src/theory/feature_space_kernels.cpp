@@ -5,6 +5,7 @@
 
 #include "example_space.hpp"
 #include "frame.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/theory/gram.hpp"
@@ -107,7 +108,7 @@ MatrixXd FeatureSpaceKernels::framed_gram(const MatrixXd& frame) const {
   const Index side = frame.cols() * feature_count();
   MatrixXd a = MatrixXd::Zero(side, side);
   for (Index c = 0; c < outputs(); ++c)
-    a += block_congruence(data_.gram, output_rows(frame, outputs(), c));
+    a += block_congruence(data_.gram, model::output_rows(frame, outputs(), c));
   return a;
 }
 
@@ -116,7 +117,7 @@ MatrixXd FeatureSpaceKernels::framed_projection(const MatrixXd& frame) const {
   MatrixXd framed = MatrixXd::Zero(n0, frame.cols());
   for (Index c = 0; c < outputs(); ++c) {
     framed += Eigen::Map<const MatrixXd>(data_.projection.col(c).data(), n0, paths()) *
-              output_rows(frame, outputs(), c);
+              model::output_rows(frame, outputs(), c);
   }
   return framed;
 }
@@ -345,7 +346,7 @@ Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
                                    MatrixXd::Identity(kernels_.order(), kernels_.order()));
   prediction.variance.resize(test_features.rows(), outputs);
   for (Index c = 0; c < outputs; ++c) {
-    MatrixXd solved = mix_paths(test_features, output_rows(frame_, outputs, c)).transpose();
+    MatrixXd solved = mix_paths(test_features, model::output_rows(frame_, outputs, c)).transpose();
     factor_.half_solve(solved);
     prediction.variance.col(c) = temperature_ * solved.colwise().squaredNorm().transpose();
   }

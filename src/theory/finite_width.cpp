@@ -1,5 +1,7 @@
 #include "headway/theory/finite_width.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -199,13 +201,20 @@ OrderParameters probe_deviations(const ActionCurvature& at, const OrderParameter
   return deviation;
 }
 
+/// The Hessian at a point, which must outlive it, as a linear system.
+LinearSystem hessian_system(const ActionCurvature& at) {
+  return {.apply = [&at](const Tangent& e) { return at.hessian(e); },
+          .precondition = [&at](const Tangent& e) { return at.precondition(e); },
+          .seen = {}};
+}
+
 /// Why a linear system has no solution, for users.
-const char* reason_of(LinearEnd end) {
+std::string reason_of(LinearEnd end) {
   switch (end) {
     case LinearEnd::kSolved:
       return "";
     case LinearEnd::kMostProducts:
-      return "its linear systems were not solved in 300 products";
+      return fmt::format("its linear systems were not solved in {} products", kMostSolveProducts);
     case LinearEnd::kNegativeCurvature:
       return "the Hessian at the saddle point is not positive definite";
     case LinearEnd::kInterrupted:
@@ -278,9 +287,7 @@ FiniteWidthCorrection finite_width_correction(const Action& action, const Saddle
                                          : "fewer probes than groups of them";
     return result;
   }
-  const LinearSystem system = {.apply = [&](const Tangent& e) { return at.hessian(e); },
-                               .precondition = [&](const Tangent& e) { return at.precondition(e); },
-                               .seen = {}};
+  const LinearSystem system = hessian_system(at);
   std::vector<OrderParameters> shifts;  // -Sigma force of each group
   for (std::size_t g = 0; g < kProbeGroups; ++g) {
     observer.progress("1/N correction", static_cast<double>(g), kProbeGroups);
@@ -335,9 +342,7 @@ MatrixXd posterior_covariance(const MatrixXd& svec_hessian,
 
 MatrixXd posterior_covariance(const ActionCurvature& at, const std::vector<MatrixXd>& gradients,
                               Observer& observer) {
-  const LinearSystem system = {.apply = [&](const Tangent& e) { return at.hessian(e); },
-                               .precondition = [&](const Tangent& e) { return at.precondition(e); },
-                               .seen = {}};
+  const LinearSystem system = hessian_system(at);
   std::vector<Tangent> slopes;  // F^T g F, with nothing above layer 1
   for (const MatrixXd& g : gradients) {
     const MatrixXd& f = at.frames().front();

@@ -23,12 +23,6 @@ MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m) {
   return mix_paths(transposed, m);
 }
 
-MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c) {
-  MatrixXd rows(frame.rows() / outputs, frame.cols());
-  for (Index a = 0; a < rows.rows(); ++a) rows.row(a) = frame.row(a * outputs + c);
-  return rows;
-}
-
 std::optional<Frame> frame_of(const MatrixXd& u) {
   const std::optional<SpdFactor> cholesky = SpdFactor::factor(u);
   // Rounding lets a singular U pass now and then. Numbers divided by its tiny pivot are noise.

@@ -10,9 +10,6 @@ namespace headway::theory {
 /// (M kron I_n)^T A (M kron I_n) for A of p x p blocks of size n, M p x p. Cost 4 p^3 n^2 flops.
 MatrixXd block_congruence(const MatrixXd& a, const MatrixXd& m);
 
-/// Rows (., c) of a frame F: p x r.
-MatrixXd output_rows(const MatrixXd& frame, Index outputs, Index c);
-
 /// A frame of U, C p x rank.
 struct Frame {
   MatrixXd matrix;

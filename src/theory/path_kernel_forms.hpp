@@ -25,6 +25,9 @@ std::unique_ptr<const EnergyCurvature> make_feature_space_curvature(MatrixXd z, 
 /// U[(., c), (., d)]: p x p.
 MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d);
 
+/// (U_ab + U_ba) / 2 of every pair a >= b of p paths, in the order of symmetric_index().
+VectorXd pair_coefficients(const MatrixXd& u, Index paths);
+
 /// X (M kron I_{N_0}): path block a of the result is sum_b X_b M(b, a). Cost 2 P N_0 p p' flops.
 MatrixXd mix_paths(const MatrixXd& features, const MatrixXd& mixing, int threads = 1);
 numerics::MatrixXf mix_paths(const numerics::MatrixXf& features, const numerics::MatrixXf& mixing,

@@ -37,8 +37,11 @@ MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index pat
 MatrixXd PathKernels::kernel(const MatrixXd& u) const {
   if (features_.size() == 0) {
     throw Error(ErrorKind::kBadStudy,
-                "the data are Gram matrices, which give no kernel between examples: use the data "
-                "set that they were made from");
+                form() == KernelForm::kDistributed
+                    ? "the kernel between examples lies on several ranks, and none of them has the "
+                      "whole: use another solve.kernels than \"distributed\""
+                    : "the data are Gram matrices, which give no kernel between examples: use the "
+                      "data set that they were made from");
   }
   MatrixXd k = cross_kernel(features_, features_, u, outputs());
   return 0.5 * (k + k.transpose());
@@ -57,6 +60,14 @@ MatrixXd cross_kernel(const MatrixXd& features_a, const MatrixXd& features_b, co
     }
   }
   return k;
+}
+
+VectorXd pair_coefficients(const MatrixXd& u, Index paths) {
+  VectorXd c(numerics::symmetric_size(paths));
+  for (Index a = 0, k = 0; a < paths; ++a) {
+    for (Index b = 0; b <= a; ++b) c[k++] = 0.5 * (u(a, b) + u(b, a));
+  }
+  return c;
 }
 
 MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d) {

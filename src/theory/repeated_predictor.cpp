@@ -6,6 +6,7 @@
 #include "example_space.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "path_kernel_forms.hpp"
 
 namespace headway::theory {
 namespace {
@@ -22,15 +23,6 @@ constexpr Index kDirectionsAtOnce = 64;  // between two looks at the observer
 
 bool is_by_example(const PathKernels& kernels) {
   return kernels.form() == KernelForm::kStored || kernels.form() == KernelForm::kStreamed;
-}
-
-/// (U_ab + U_ba) / 2 of every pair a >= b.
-VectorXd coefficients(const MatrixXd& u) {
-  VectorXd c(symmetric_size(u.rows()));
-  for (Index a = 0; a < u.rows(); ++a) {
-    for (Index b = 0; b <= a; ++b) c[symmetric_index(a, b)] = 0.5 * (u(a, b) + u(b, a));
-  }
-  return c;
 }
 
 /// The entries D_ab of directions in svec coordinates, a column each.
@@ -150,7 +142,7 @@ void RepeatedPredictor::keep_kernels() {
 Prediction RepeatedPredictor::predict(const EnergyState& state, const MatrixXd& u) const {
   const auto* by_example = dynamic_cast<const ExampleSpaceState*>(&state);
   if (!keeps_kernels() || by_example == nullptr) return state.predict(*features_);
-  const VectorXd c = coefficients(u);
+  const VectorXd c = pair_coefficients(u, kernels_->paths());
   Prediction prediction{MatrixXd(examples(), 1), MatrixXd(examples(), 1)};
   prediction.variance.col(0) = multiply_vector(prior_, Transpose::kNo, c);
   for (const Tile& tile : tiles_) {
@@ -254,7 +246,7 @@ MatrixXd RepeatedPredictor::variance_shift(const EnergyState& state, const Matri
     }
     return shift;
   }
-  const VectorXd c = coefficients(u);
+  const VectorXd c = pair_coefficients(u, kernels_->paths());
   const MatrixXd entries = entries_of(directions, kernels_->paths());
   for (const Tile& tile : tiles_) {
     if (told(tile.first)) return {};
@@ -290,7 +282,7 @@ MeanFluctuation RepeatedPredictor::mean_fluctuation(const EnergyState& state, co
   const MatrixXd entries = entries_of(directions, kernels_->paths());
   const DualFluctuation dual = dual_fluctuation(*by_example, directions, entries);
   const MatrixXd by_pair = dual.first * entries.transpose();
-  const VectorXd c = coefficients(u);
+  const VectorXd c = pair_coefficients(u, kernels_->paths());
   const Index rows = kernels_->examples();
   result.mean_shift.resize(examples(), 1);
   result.mean_variance.resize(examples(), 1);

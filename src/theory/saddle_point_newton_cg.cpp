@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <deque>
 #include <utility>
 
 #include "conjugate_gradients.hpp"
+#include "headway/core/clock.hpp"
 #include "headway/theory/action_curvature.hpp"
 #include "saddle_point_newton.hpp"
 
@@ -97,15 +97,12 @@ class NewtonCgSolver final : public GeodesicDescent {
 
   /// Saves whole steps. The work of an interrupted step is repeated.
   void rest(bool interrupted) override {
-    const Clock::time_point now = Clock::now();
     if (!hooks_.save) return;
-    if (!interrupted && std::chrono::duration<double>(now - saved_).count() < hooks_.seconds)
-      return;
-    saved_ = now;
+    if (!interrupted && seconds_since(saved_) < hooks_.seconds) return;
+    saved_ = Clock::now();
     hooks_.save({here(), summary(), preconditioner_.pairs()});
   }
 
-  using Clock = std::chrono::steady_clock;
   const SaddlePointHooks& hooks_;
   RecycledPreconditioner preconditioner_;
   Clock::time_point saved_ = Clock::now();

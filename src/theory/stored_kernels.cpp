@@ -10,6 +10,7 @@
 #include "headway/numerics/fixed_point_columns.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "kernel_forms.hpp"
+#include "path_kernel_forms.hpp"
 
 namespace headway::theory {
 namespace {
@@ -48,7 +49,6 @@ class StoredKernels final : public ExampleSpaceKernels {
   [[nodiscard]] bool compact() const { return cost().compact; }
   void fill();
   void unpack(const double* packed, MatrixXd& lower) const;
-  [[nodiscard]] VectorXd coefficients(const MatrixXd& u) const;
   [[nodiscard]] MatrixXd contract_packed(const VectorXd& doubled) const;
   /// The bound of PathKernelOptions::energy_tolerance, from M packed with doubled off-diagonals.
   [[nodiscard]] double energy_error(const MatrixXd& u, const VectorXd& doubled) const;
@@ -168,21 +168,13 @@ MatrixXd StoredKernels::unpack_pairs() const {
   return all;
 }
 
-VectorXd StoredKernels::coefficients(const MatrixXd& u) const {
-  VectorXd result(pairs());
-  for (Index a = 0, k = 0; a < paths(); ++a) {
-    for (Index b = 0; b <= a; ++b) result[k++] = 0.5 * (u(a, b) + u(b, a));
-  }
-  return result;
-}
-
 double StoredKernels::energy_error(const MatrixXd& u, const VectorXd& doubled) const {
   const double deviations = std::sqrt(0.5 * std::log(2.0 / kErrorProbability));
-  return deviations * fixed_.error_scale(coefficients(u)) * doubled.norm();
+  return deviations * fixed_.error_scale(pair_coefficients(u, paths())) * doubled.norm();
 }
 
 MatrixXd StoredKernels::renormalized_kernel(const MatrixXd& u) const {
-  const VectorXd c = coefficients(u);
+  const VectorXd c = pair_coefficients(u, paths());
   VectorXd sum;
   if (compact()) {
     sum = fixed_.multiply(c);

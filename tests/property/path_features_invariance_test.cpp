@@ -6,7 +6,6 @@
 #include "catch.hpp"
 #include "headway/dataset.hpp"
 #include "headway/path_features.hpp"
-#include "model/attention.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 
@@ -156,8 +155,7 @@ TEST_CASE("Supplying the attention that weights give changes nothing") {
     for (Index mu = 0; mu < kExamples; ++mu) {
       const Eigen::Map<const RowMatrixXd> x(inputs.values.data() + mu * kTokens * kFeatures,
                                             kTokens, kFeatures);
-      for (const MatrixXd& omega :
-           headway::model::layer_attention(x, layers[l], AttentionKind::kSoftmax)) {
+      for (const MatrixXd& omega : headway::reference::softmax_attention(x, layers[l])) {
         const RowMatrixXd rows = omega;
         out = std::copy_n(rows.data(), rows.size(), out);
       }

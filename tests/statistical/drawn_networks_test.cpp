@@ -7,8 +7,8 @@
 #include "headway/dataset.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/path_features.hpp"
-#include "model/attention.hpp"
 #include "random_examples.hpp"
+#include "reference_path_features.hpp"
 
 using headway::AttentionKind;
 using headway::Index;
@@ -66,7 +66,7 @@ Problem make_problem() {
     problem.attention.emplace_back();
     for (const auto& layer : layers) {
       problem.attention.back().push_back(
-          layer_attention(problem.inputs.back(), layer, AttentionKind::kSoftmax));
+          headway::reference::softmax_attention(problem.inputs.back(), layer));
     }
   }
   headway::Observer observer;

@@ -9,6 +9,7 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/sampling/diagnostics.hpp"
+#include "monte_carlo_errors.hpp"
 
 using namespace headway;            // NOLINT: a test
 using namespace headway::sampling;  // NOLINT
@@ -60,12 +61,12 @@ Calibration calibrate(double phi) {
     const MatrixXd draws = ar1_chains(phi, static_cast<std::uint64_t>(r));
     const QuantityDiagnostics d = diagnose_quantity(draws);
     result.mean.add(std::pow(d.mean / d.mcse_mean, 2));
-    result.sd.add(std::pow((d.sd - sd) / d.mcse_sd, 2));
+    result.sd.add(std::pow((d.sd - sd) / testing::mcse_sd(draws), 2));
     const double q = quantile(draws, 0.9) - kNormalQuantile90 * sd;
-    result.quantile.add(std::pow(q / mcse_quantile(draws, 0.9), 2));
+    result.quantile.add(std::pow(q / testing::mcse_quantile(draws, 0.9), 2));
     result.naive.add(std::pow(d.mean / (d.sd / std::sqrt(1.0 * kDraws * kChains)), 2));
     result.ess.add(ess_mean(draws));
-    result.ess_of_square.add(ess_sd(draws));
+    result.ess_of_square.add(testing::ess_sd(draws));
   }
   return result;
 }

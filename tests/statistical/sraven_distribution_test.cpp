@@ -10,11 +10,13 @@
 #include "chi_squared.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "sraven_grids.hpp"
 
 using headway::Index;
 using headway::Rng;
 using headway::StreamPurpose;
 using headway::testing::binomial_z;
+using headway::testing::grid_follows;
 using headway::testing::uniformity_z;
 using namespace headway::tasks;
 

@@ -2,9 +2,11 @@
 // entry at a time, without code of the library.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "headway/core/examples.hpp"
@@ -66,6 +68,36 @@ inline MatrixXd attention(const Example& example, const LayerHeads& layer, std::
     for (Index t = 0; t < tokens; ++t) omega(s, t) /= sum;
   }
   return omega;
+}
+
+// The same of all heads of a layer by softmax, with products of matrices. An empty mask: all tokens
+// are real.
+inline std::vector<MatrixXd> softmax_attention(const RowMatrixXd& inputs, const LayerHeads& layer,
+                                               const std::vector<std::uint8_t>& mask = {}) {
+  std::vector<MatrixXd> heads;
+  for (std::size_t h = 0; h < std::max(layer.weights.size(), layer.query.size()); ++h) {
+    MatrixXd omega;
+    if (!layer.weights.empty()) {
+      omega = inputs * layer.weights[h] * inputs.transpose();
+    } else {
+      omega = (inputs * layer.query[h].transpose()) *
+              (inputs * layer.key[h].transpose()).transpose() /
+              std::sqrt(static_cast<double>(layer.query[h].rows()));
+    }
+    const auto padded = [&](Index t) {
+      return !mask.empty() && mask[static_cast<std::size_t>(t)] == 0;
+    };
+    for (Index t = 0; t < omega.cols(); ++t) {
+      if (padded(t)) omega.col(t).setConstant(-std::numeric_limits<double>::infinity());
+    }
+    omega = (omega.colwise() - omega.rowwise().maxCoeff().eval()).array().exp().matrix().eval();
+    omega.array().colwise() /= omega.rowwise().sum().array().eval();
+    for (Index s = 0; s < omega.rows(); ++s) {
+      if (padded(s)) omega.row(s).setZero();
+    }
+    heads.push_back(std::move(omega));
+  }
+  return heads;
 }
 
 inline VectorXd readout(const Example& example, Readout kind) {

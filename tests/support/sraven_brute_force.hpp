@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "headway/tasks/sraven.hpp"
+#include "sraven_grids.hpp"
 
 namespace headway::testing {
 
@@ -60,7 +61,7 @@ class SravenBruteForce {
 
  private:
   bool follows(int rule, const tasks::SravenGrid& grid) const {
-    return tasks::grid_follows(static_cast<tasks::SravenRule>(rule), options_.values, grid);
+    return grid_follows(static_cast<tasks::SravenRule>(rule), options_.values, grid);
   }
 
   double sum_over_columns(const std::vector<std::uint8_t>& all) const {

@@ -80,8 +80,8 @@ class Rng {
   double uniform();
   /// Uniform on {0, ..., bound - 1}, unbiased (rejection); bound >= 1.
   std::uint64_t uniform_index(std::uint64_t bound);
-  /// Standard normal, Box-Muller with our own logarithm and sine (error below 1e-15), so that the
-  /// same bits come out on every machine. Pairs: four words make two normals, the second is kept.
+  /// Standard normal: Box-Muller with our own logarithm and sine, of the same bits everywhere. Its
+  /// error is < 5e-16 max(1, |result|). Pairs: four words make two normals, the second is kept.
   double normal();
   /// The same numbers, and the same state after, as calling normal() for each entry; several times
   /// faster (AVX-512 or AVX2 where the machine has them, with the same bits).

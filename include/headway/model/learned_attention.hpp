@@ -128,7 +128,8 @@ class LearnedAttention {
   };
 
   /// P x (p N_0), path blocks of N_0 columns, as theory::PathKernels has scaled features. False,
-  /// with `out` undefined, when a number is not finite. Cost: that of path_features().
+  /// with `out` undefined, when a number of a learned head is not finite: another z may do. Error
+  /// {kBadData} when a logit of a frozen head is not: no z helps. Cost: that of path_features().
   [[nodiscard]] bool path_features(const Eigen::Ref<const VectorXd>& z, double scale,
                                    Workspace& workspace, MatrixXd& out) const;
   /// Adds dE/dz for a function E of the features whose gradient over them is `slope`, at the z and

@@ -28,6 +28,9 @@ std::string path_name(const std::vector<int>& heads, Index index);
 /// The names of all paths, in their order.
 std::vector<std::string> path_names(const std::vector<int>& heads);
 
+/// The rows of one output, from 0, among rows that stand for paths and outputs: p x columns.
+MatrixXd output_rows(const MatrixXd& rows, Index outputs, Index output);
+
 /// A head among those of all layers.
 struct HeadAddress {
   std::size_t layer;  ///< from 0

@@ -25,11 +25,7 @@ class FixedPointColumns {
   FixedPointColumns() = default;
   FixedPointColumns(Index rows, Index columns);
 
-  [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index columns() const { return static_cast<Index>(units_.size()); }
-  [[nodiscard]] double bytes() const { return 4.0 * static_cast<double>(data_.size()); }
-  /// Upper limit of |dA_ij| in column j, and length of the interval that it falls in.
-  [[nodiscard]] double unit(Index column) const { return units_[column]; }
   /// |unit o x|, with o the product entry by entry. It bounds the error y^T dA x of y^T A x: with
   /// s = error_scale(x) |y|, the error exceeds t in absolute value with a probability of at most
   /// 2 exp(-2 t^2 / s^2). x and y must not depend on the rounding (W. Hoeffding, J. Am. Stat.

@@ -49,7 +49,7 @@ void fields(Visitor& visit, Record& r) {
   visit("squares", r.squares, "sum of squared deviations, or of information matrices");
 }
 
-template <class Visitor, RecordOf<EnergyState> Record>
+template <class Visitor, RecordOf<EnergySums> Record>
 void fields(Visitor& visit, Record& r) {
   visit("count", r.count, "transitions after warm-up");
   visit("last", r.last, "energy after the last of them");

@@ -43,8 +43,8 @@ struct CovarianceState {
   MatrixXd squares;  ///< d x 1 for the diagonal, d x d for the whole matrix
 };
 
-/// Energies of all transitions after warm-up, kept or not.
-struct EnergyState {
+/// Sums over the energies of all transitions after warm-up, kept or not.
+struct EnergySums {
   std::int64_t count = 0;
   double last = 0.0;  ///< after the last transition
   double mean = 0.0;
@@ -82,7 +82,7 @@ struct ChainState {
   /// hotter replicas are in `replicas`.
   std::int64_t evaluations = 0;
   std::int64_t warmup_divergences = 0;
-  EnergyState energies;
+  EnergySums energies;
   std::vector<TransitionStatistics> statistics;  ///< one per kept draw
   std::vector<double> draws;  ///< kept positions, d doubles each; empty unless keep_draws
   // Replica exchange; empty without.

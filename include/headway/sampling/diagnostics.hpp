@@ -16,12 +16,9 @@ namespace headway::sampling {
 // middle draw is left out). NaN is returned where a value is not defined: fewer than 4 draws a
 // chain, an entry that is not finite, all draws equal. Nothing here throws.
 
-/// Split R-hat without ranks: sqrt(var_plus / W), [V21] equations 1-4. 1 at convergence. Infinite
-/// where every half chain is constant, at different values. O(n m).
-double split_rhat(const Eigen::Ref<const MatrixXd>& draws);
-
-/// Split R-hat of the rank-normalised draws z = Phi^-1((rank - 3/8) / (n m + 1/4)), [V21] equation
-/// 14: location differences between chains, also where the mean does not exist. O(n m log(n m)).
+/// Split R-hat, sqrt(var_plus / W) of [V21] equations 1-4, of the rank-normalised draws z =
+/// Phi^-1((rank - 3/8) / (n m + 1/4)), equation 14. 1 at convergence. It sees location differences
+/// between chains, also where the mean does not exist. O(n m log(n m)).
 double bulk_rhat(const Eigen::Ref<const MatrixXd>& draws);
 
 /// The same for |draw - median|, [V21] section 4: differences in scale. O(n m log(n m)).
@@ -46,23 +43,12 @@ double ess_quantile(const Eigen::Ref<const MatrixXd>& draws, double probability)
 /// The smaller of ess_quantile at 5 and 95 per cent (of the defined ones).
 double ess_tail(const Eigen::Ref<const MatrixXd>& draws);
 
-/// ess_mean of (draw - mean)^2: efficiency for the standard deviation.
-double ess_sd(const Eigen::Ref<const MatrixXd>& draws);
-
 /// Quantile of all draws, linear between order statistics (R's type 7). NaN for no draws or a NaN
 /// among them.
 double quantile(const Eigen::Ref<const MatrixXd>& draws, double probability);
 
 /// Monte Carlo standard error of the mean: sd / sqrt(ess_mean).
 double mcse_mean(const Eigen::Ref<const MatrixXd>& draws);
-
-/// Monte Carlo standard error of the standard deviation by the delta method:
-/// sqrt((E[c^4] - E[c^2]^2) / ess_sd / E[c^2]) / 2, c = draw - mean.
-double mcse_sd(const Eigen::Ref<const MatrixXd>& draws);
-
-/// Monte Carlo standard error of a quantile: half the distance between the draws at the 16 and 84
-/// per cent points of Beta(S p + 1, S (1 - p) + 1), S = ess_quantile, [V21] section 4.4.
-double mcse_quantile(const Eigen::Ref<const MatrixXd>& draws, double probability);
 
 /// E-BFMI of one chain: sum (E_i - E_{i-1})^2 / sum (E_i - mean E)^2 of the energies E after each
 /// transition (Betancourt, "Diagnosing suboptimal cotangent disintegrations in Hamiltonian Monte
@@ -71,15 +57,14 @@ double mcse_quantile(const Eigen::Ref<const MatrixXd>& draws, double probability
 double energy_bfmi(std::span<const double> energies);
 
 /// The same of energies that were added one by one.
-void add(EnergyState& sum, double energy);
-double bfmi_of_sums(const EnergyState& sum);
+void add(EnergySums& sum, double energy);
+double bfmi_of_sums(const EnergySums& sum);
 
-/// All of the above for one quantity. Starts as NaN: nothing was computed.
+/// What is reported of one quantity. Starts as NaN: nothing was computed.
 struct QuantityDiagnostics {
   double mean;
   double sd;  ///< over all chains and draws, n m - 1 in the denominator
-  double quantile_05, median, quantile_95;
-  double mcse_mean, mcse_sd, mcse_quantile_05, mcse_median, mcse_quantile_95;
+  double mcse_mean;
   double rhat;  ///< rank_normalized_rhat
   double ess_bulk, ess_tail;
   bool constant;    ///< every draw is the same number: rhat and the rest are undefined, not bad

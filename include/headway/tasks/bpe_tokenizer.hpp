@@ -8,9 +8,6 @@
 
 namespace headway::tasks {
 
-/// Whether this build has byte-pair encoding (it was built where SentencePiece is installed).
-bool has_bpe_tokenizer();
-
 /// Byte-pair encoding [Sennrich et al. 2016] by SentencePiece. It is lossless: characters and
 /// spaces are not normalised, characters outside the vocabulary become their bytes, and lines are
 /// encoded one by one with their ends. U+2581 and U+0000 are refused. U+2581 is the library's sign

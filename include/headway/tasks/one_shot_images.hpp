@@ -15,8 +15,7 @@ namespace headway::tasks {
 inline constexpr Index kOneShotSide = 32;          ///< pixels of an image, each way
 inline constexpr Index kOneShotPatch = 8;          ///< pixels of a patch, each way
 inline constexpr Index kOneShotPatches = 16;       ///< patches of an image
-inline constexpr Index kOneShotImages = 3;         ///< two labelled ones, then the query
-inline constexpr Index kOneShotTokens = 48;        ///< S
+inline constexpr Index kOneShotTokens = 48;        ///< S: two labelled images, then the query
 inline constexpr Index kOneShotChannels = 3;       ///< equal: the reference reads RGB
 inline constexpr Index kOneShotFeatures = 192;     ///< N_0
 inline constexpr double kOneShotPaper = 0.922;     ///< mean grey of Omniglot, 1 = blank

@@ -36,15 +36,12 @@ using SravenGrid = std::array<std::uint8_t, kSravenPanels>;
 std::string_view sraven_rule_name(SravenRule rule);  ///< "constant", "plus one", ...
 
 /// The rules that a row obeys among `values` = F symbols, of 0 to F - 1: bit i is rule i. For
-/// distribute-three one row only needs distinct symbols; grid_follows() also checks that the rows
-/// share them.
+/// distribute-three one row only needs distinct symbols; whether the rows share them, it cannot
+/// say.
 unsigned rules_of_row(int values, int a, int b, int c);
 
 /// Whether a row obeys the rule: one bit of rules_of_row().
 bool row_follows(SravenRule rule, int values, int a, int b, int c);
-
-/// Whether all three rows obey the rule, and for distribute-three share their symbols.
-bool grid_follows(SravenRule rule, int values, const SravenGrid& grid);
 
 /// Probability of each grid that follows the rule; all of them are equally probable:
 /// F^-3 (constant, progressions), F^-6 (sum, difference), 1 / (C(F, 3) 6^3) (distribute-three).

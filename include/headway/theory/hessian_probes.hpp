@@ -45,8 +45,8 @@ struct HessianProbes {
   [[nodiscard]] double log_determinant_error() const;  ///< its standard error
 };
 
-/// Entries of the probes are +-1 from the stream (seed, kHessianProbes, probe). Cost 10 to 30
-/// products a probe.
+/// Entries of the probes are +-1 from the streams (seed, kHessianProbes, 1), (.., 2), ...: stream 0
+/// gives Lanczos iterations their starts. Cost 10 to 30 products a probe.
 HessianProbes probe_hessian(const ActionCurvature& at, int probes, std::uint64_t seed,
                             Observer& observer);
 

@@ -116,10 +116,6 @@ const std::vector<std::string>& attention_variant_names();
 /// Options of a variant; Error{kBadStudy} for an unknown name, with the nearest known one.
 AttentionOptions attention_variant(std::string_view name);
 
-/// The name of the variant with these options, or "" if there is none. `causal` is not compared,
-/// and all nonlinearities but the identity count as equal.
-std::string attention_variant_name(const AttentionOptions& options);
-
 const std::vector<std::string>& nonlinearity_names();
 Nonlinearity parse_nonlinearity(std::string_view name);  ///< Error{kBadStudy} as above
 

@@ -113,16 +113,6 @@ AttentionOptions attention_variant(std::string_view name) {
   unknown("train.attention", name, attention_variant_names());
 }
 
-std::string attention_variant_name(const AttentionOptions& options) {
-  AttentionOptions wanted = options;
-  wanted.causal = false;
-  if (wanted.nonlinearity != Nonlinearity::kIdentity) wanted.nonlinearity = Nonlinearity::kRelu;
-  for (const Variant& variant : variants()) {
-    if (wanted == variant.options) return variant.name;
-  }
-  return "";
-}
-
 const std::vector<std::string>& nonlinearity_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> result;

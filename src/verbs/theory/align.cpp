@@ -1,13 +1,13 @@
 #include "headway/align.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "headway/analysis/kernel_alignment.hpp"
+#include "headway/core/clock.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/order_parameters.hpp"
@@ -17,8 +17,6 @@
 
 namespace headway {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 analysis::KernelAlignment alignment_at(const TheoryProblem& problem, const MatrixXd& u) {
   const Eigen::Map<const VectorXd> y(problem.train_labels.data(), problem.train_labels.size());
@@ -74,7 +72,7 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
     point.gaussian_process_overlaps = leading(limit.overlaps, shown);
     point.gaussian_process_cumulative = leading(limit.cumulative, shown);
     point.gaussian_process_eigenvalues = leading(limit.eigenvalues, shown);
-    point.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    point.seconds = seconds_since(start);
     const std::lock_guard<std::mutex> lock(guard);
     points[static_cast<std::size_t>(i)] = std::move(point);
     observer.whole("align", static_cast<double>(++done), count);
@@ -86,7 +84,7 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
       result.solve.interrupted = true;
     }
   }
-  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

@@ -15,7 +15,6 @@
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
-#include "headway/path_features.hpp"
 #include "verbs/theory/gram_sums.hpp"
 #include "verbs/theory/problem.hpp"
 
@@ -25,69 +24,21 @@ namespace {
 constexpr double kBlockBytes = 16.0 * 1024 * 1024;  // of features that one thread reads at a time
 constexpr double kMostSetBytes = 512.0 * 1024 * 1024;
 
-/// A range of another source's examples.
-class ExampleRange final : public ExampleSource {
- public:
-  ExampleRange(const ExampleSource& whole, Index begin, Index count)
-      : whole_(whole), begin_(begin), count_(count) {}
-  [[nodiscard]] Index size() const override { return count_; }
-  [[nodiscard]] Index tokens() const override { return whole_.tokens(); }
-  [[nodiscard]] Index features() const override { return whole_.features(); }
-  [[nodiscard]] bool has_mask() const override { return whole_.has_mask(); }
-  [[nodiscard]] bool thread_safe() const override { return whole_.thread_safe(); }
-  void read_inputs(Index begin, Index count, double* out) const override {
-    whole_.read_inputs(begin_ + begin, count, out);
-  }
-  void read_mask(Index begin, Index count, std::uint8_t* out) const override {
-    whole_.read_mask(begin_ + begin, count, out);
-  }
-  void read_attention(int layer, Index begin, Index count, double* out) const override {
-    whole_.read_attention(layer, begin_ + begin, count, out);
-  }
-
- private:
-  const ExampleSource& whole_;
-  Index begin_, count_;
-};
-
-/// Unscaled path features of a range of a split's examples.
-class SplitFeatures {
- public:
-  SplitFeatures(const Study& study, const tasks::Dataset& dataset, const tasks::Split& split)
-      : dataset_(dataset), split_(split) {
-    options_.readout = readout_of(study, dataset);
-    options_.attention = study.model.attention;
-  }
-
-  [[nodiscard]] RowMatrixXd read(Index begin, Index count) const {
-    if (split_.feature_source != nullptr) {
-      RowMatrixXd block(count, model::path_count(dataset_.heads) * dataset_.features);
-      split_.feature_source->read(begin, count, block.data());
-      return block;
-    }
-    if (split_.examples == nullptr) return split_.path_features.middleRows(begin, count);
-    const bool supplied = dataset_.form == AttentionForm::kSupplied;
-    Observer silent;
-    return model::path_features(ExampleRange(*split_.examples, begin, count), dataset_.heads,
-                                supplied ? std::vector<LayerHeads>{} : dataset_.layers, options_,
-                                silent);
-  }
-
- private:
-  const tasks::Dataset& dataset_;
-  const tasks::Split& split_;
-  model::PathFeatureOptions options_;
-};
+/// Unscaled path features of the examples [begin, begin + count) of a split.
+RowMatrixXd read_range(const tasks::Split& split, const Study& study, const tasks::Dataset& dataset,
+                       Index begin, Index count) {
+  Observer silent;
+  return read_features(split, study, dataset, {all_of(split).part, begin, count}, 1, silent);
+}
 
 /// The training examples of all data sets, one after another.
 class AllExamples {
  public:
   AllExamples(const Study& study, const std::vector<tasks::Dataset>& datasets)
-      : datasets_(datasets) {
+      : study_(study), datasets_(datasets) {
     for (const tasks::Dataset& dataset : datasets) {
       begins_.push_back(total_);
       total_ += dataset.train.size();
-      features_.emplace_back(study, dataset, dataset.train);
     }
     columns_ = model::path_count(datasets.front().heads) * datasets.front().features;
   }
@@ -112,7 +63,7 @@ class AllExamples {
 
  private:
   void add_block(std::size_t d, Index first, Index count, GramMatrices& sum) const {
-    const RowMatrixXd features = features_[d].read(first, count);
+    const RowMatrixXd features = read_range(datasets_[d].train, study_, datasets_[d], first, count);
     const MatrixXd labels = datasets_[d].train.labels.middleRows(first, count);
     if (!features.allFinite()) {
       for (Index i = 0; i < count; ++i) {
@@ -130,9 +81,9 @@ class AllExamples {
     sum.examples += count;
   }
 
+  const Study& study_;
   const std::vector<tasks::Dataset>& datasets_;
   std::vector<Index> begins_;
-  std::vector<SplitFeatures> features_;
   Index total_ = 0;
   Index columns_ = 0;
 };
@@ -245,7 +196,7 @@ GramSet join_sets(const Study& study, const std::vector<tasks::Dataset>& dataset
   for (const tasks::Dataset& dataset : datasets) {
     const tasks::Split& split = set_of(dataset, name);
     set.path_features.middleRows(begin, split.size()) =
-        SplitFeatures(study, dataset, split).read(0, split.size());
+        read_range(split, study, dataset, 0, split.size());
     set.labels.middleRows(begin, split.size()) = split.labels;
     begin += split.size();
   }

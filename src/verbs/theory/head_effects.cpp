@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/predictor.hpp"
@@ -45,8 +45,7 @@ class HeadRemoval {
 
   /// U_1 = 1: the kernel of the sum of all paths, for each output by itself.
   [[nodiscard]] MatrixXd without_theory() const {
-    const Index paths = std::accumulate(problem_.heads.begin(), problem_.heads.end(), Index{1},
-                                        std::multiplies<Index>());
+    const Index paths = model::path_count(problem_.heads);
     const Index outputs = problem_.outputs;
     MatrixXd u(paths * outputs, paths * outputs);
     for (Index i = 0; i < u.rows(); ++i) {

@@ -8,6 +8,7 @@
 
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/quiet_observer.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "headway/posterior/learned_saddle_point.hpp"
@@ -137,31 +138,17 @@ class LearnedSolver {
     std::mutex guard;
     int done = 0;
     parallel_for(starts, resolve_threads(study_.threads), [&](Index k) {
-      Stopping stopping(observer_, guard);
+      QuietObserver quiet(observer_);
       const int start = static_cast<int>(k);
       minima[static_cast<std::size_t>(k)] = posterior::learned_saddle_point(
           {architecture, sweep.temperature, *learned_.train, *learned_.labels},
-          start_of(study_, learned_, index, start), options_, stopping);
+          start_of(study_, learned_, index, start), options_, quiet);
       const std::lock_guard<std::mutex> lock(guard);
       observer_.progress(fmt::format("starts of attention, point {}", index + 1),
                          static_cast<double>(++done), static_cast<double>(starts));
     });
     return minima;
   }
-
-  /// Asks one thread at a time whether to stop, and tells nothing.
-  class Stopping final : public Observer {
-   public:
-    Stopping(const Observer& whole, std::mutex& guard) : whole_(whole), guard_(guard) {}
-    [[nodiscard]] bool interrupted() const override {
-      const std::lock_guard<std::mutex> lock(guard_);
-      return whole_.interrupted();
-    }
-
-   private:
-    const Observer& whole_;
-    std::mutex& guard_;
-  };
 
   const Study& study_;
   const tasks::Dataset& dataset_;

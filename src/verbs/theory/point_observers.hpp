@@ -8,16 +8,6 @@
 /// Private to the verbs of the theory: what the solution of one point tells.
 namespace headway {
 
-/// The observer of a point that is solved beside others: it tells no progress.
-class OneOfMany final : public Observer {
- public:
-  explicit OneOfMany(const Observer& whole) : whole_(whole) {}
-  [[nodiscard]] bool interrupted() const override { return whole_.interrupted(); }
-
- private:
-  const Observer& whole_;
-};
-
 /// An observer that remembers whether it told a computation to stop.
 class StopWitness final : public Observer {
  public:

@@ -70,6 +70,18 @@ TheoryProblem outline_problem(const tasks::Dataset& dataset);
 TheoryProblem make_evaluation(const Study& study, const tasks::Dataset& dataset,
                               Observer& observer);
 
+/// The entries [begin, begin + count) of a part of some examples.
+struct ExamplesRead {
+  BlockCyclic part;
+  Index begin, count;
+};
+ExamplesRead all_of(const tasks::Split& split);
+
+/// Unscaled path features of these examples of a split.
+RowMatrixXd read_features(const tasks::Split& split, const Study& study,
+                          const tasks::Dataset& dataset, const ExamplesRead& some, int threads,
+                          Observer& observer);
+
 /// Scaled path features of a split, or of a part of its examples.
 MatrixXd scaled_features(const tasks::Split& split, const Study& study,
                          const tasks::Dataset& dataset, Observer& observer,

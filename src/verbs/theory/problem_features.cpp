@@ -28,29 +28,30 @@ void for_each_run(const BlockCyclic& part, Index begin, Index count,
   }
 }
 
-/// The examples of another source that belong to a part.
+/// Some of the examples of another source.
 class PartOfExamples final : public ExampleSource {
  public:
   /// `heads`: H_1, ..., H_L, and outlives it.
-  PartOfExamples(const ExampleSource& whole, const BlockCyclic& part, const std::vector<int>& heads)
-      : whole_(whole), part_(part), heads_(heads) {}
-  [[nodiscard]] Index size() const override { return part_.count(); }
+  PartOfExamples(const ExampleSource& whole, const ExamplesRead& some,
+                 const std::vector<int>& heads)
+      : whole_(whole), some_(some), heads_(heads) {}
+  [[nodiscard]] Index size() const override { return some_.count; }
   [[nodiscard]] Index tokens() const override { return whole_.tokens(); }
   [[nodiscard]] Index features() const override { return whole_.features(); }
   [[nodiscard]] bool has_mask() const override { return whole_.has_mask(); }
   [[nodiscard]] bool thread_safe() const override { return whole_.thread_safe(); }
   void read_inputs(Index begin, Index count, double* out) const override {
-    for_each_run(part_, begin, count, [&](Index first, Index here, Index at) {
+    for_each_run(some_.part, some_.begin + begin, count, [&](Index first, Index here, Index at) {
       whole_.read_inputs(first, here, out + at * tokens() * features());
     });
   }
   void read_mask(Index begin, Index count, std::uint8_t* out) const override {
-    for_each_run(part_, begin, count, [&](Index first, Index here, Index at) {
+    for_each_run(some_.part, some_.begin + begin, count, [&](Index first, Index here, Index at) {
       whole_.read_mask(first, here, out + at * tokens());
     });
   }
   void read_attention(int layer, Index begin, Index count, double* out) const override {
-    for_each_run(part_, begin, count, [&](Index first, Index here, Index at) {
+    for_each_run(some_.part, some_.begin + begin, count, [&](Index first, Index here, Index at) {
       whole_.read_attention(layer, first, here, out + at * heads(layer) * tokens() * tokens());
     });
   }
@@ -59,35 +60,9 @@ class PartOfExamples final : public ExampleSource {
   [[nodiscard]] Index heads(int layer) const { return heads_[static_cast<std::size_t>(layer - 1)]; }
 
   const ExampleSource& whole_;
-  BlockCyclic part_;
+  ExamplesRead some_;
   const std::vector<int>& heads_;
 };
-
-RowMatrixXd features_of(const tasks::Split& split, const Study& study,
-                        const tasks::Dataset& dataset, Observer& observer,
-                        const BlockCyclic& part) {
-  const Index columns = model::path_count(dataset.heads) * dataset.features;
-  if (split.examples == nullptr) {
-    RowMatrixXd features(part.count(), columns);
-    for_each_run(part, 0, part.count(), [&](Index first, Index count, Index at) {
-      if (split.feature_source) {
-        split.feature_source->read(first, count, features.data() + at * columns);
-      } else {
-        features.middleRows(at, count) = split.path_features.middleRows(first, count);
-      }
-    });
-    return features;
-  }
-  model::PathFeatureOptions options;
-  options.readout = readout_of(study, dataset);
-  options.attention = study.model.attention;
-  options.threads = resolve_threads(study.threads);
-  const bool supplied =
-      dataset.form == AttentionForm::kSupplied;  // the layers then hold names alone
-  return model::path_features(PartOfExamples(*split.examples, part, dataset.heads), dataset.heads,
-                              supplied ? std::vector<LayerHeads>{} : dataset.layers, options,
-                              observer);
-}
 
 /// Error{kBadData} for numbers whose products would overflow: that would show as a singular kernel.
 template <class Numbers>
@@ -105,6 +80,37 @@ void require_moderate(const Numbers& numbers, const std::string& dataset, const 
 }
 
 }  // namespace
+
+ExamplesRead all_of(const tasks::Split& split) {
+  const Index all = split.size();
+  return {BlockCyclic{all, std::max<Index>(all, 1), 1, 0}, 0, all};
+}
+
+RowMatrixXd read_features(const tasks::Split& split, const Study& study,
+                          const tasks::Dataset& dataset, const ExamplesRead& some, int threads,
+                          Observer& observer) {
+  const Index columns = model::path_count(dataset.heads) * dataset.features;
+  if (split.examples == nullptr) {
+    RowMatrixXd features(some.count, columns);
+    for_each_run(some.part, some.begin, some.count, [&](Index first, Index count, Index at) {
+      if (split.feature_source) {
+        split.feature_source->read(first, count, features.data() + at * columns);
+      } else {
+        features.middleRows(at, count) = split.path_features.middleRows(first, count);
+      }
+    });
+    return features;
+  }
+  model::PathFeatureOptions options;
+  options.readout = readout_of(study, dataset);
+  options.attention = study.model.attention;
+  options.threads = threads;
+  const bool supplied =
+      dataset.form == AttentionForm::kSupplied;  // the layers then hold names alone
+  return model::path_features(PartOfExamples(*split.examples, some, dataset.heads), dataset.heads,
+                              supplied ? std::vector<LayerHeads>{} : dataset.layers, options,
+                              observer);
+}
 
 TheoryProblem outline_problem(const tasks::Dataset& dataset) {
   TheoryProblem problem;
@@ -125,10 +131,9 @@ MatrixXd scaled_features(const tasks::Split& split, const Study& study,
                          const std::optional<BlockCyclic>& part) {
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());
-  const Index all = split.size();
+  const ExamplesRead some = part ? ExamplesRead{*part, 0, part->count()} : all_of(split);
   RowMatrixXd features =
-      features_of(split, study, dataset, observer,
-                  part.value_or(BlockCyclic{all, std::max<Index>(all, 1), 1, 0}));
+      read_features(split, study, dataset, some, resolve_threads(study.threads), observer);
   require_moderate(features, dataset.name, "a path feature");
   require_moderate(split.labels, dataset.name, "a label");
   return theory::PathKernels::scale_features(features, architecture.paths(),

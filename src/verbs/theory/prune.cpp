@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "headway/analysis/head_scores.hpp"
+#include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/predictor.hpp"
@@ -26,8 +26,6 @@
 
 namespace headway {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// What the pruning of every point shares.
 struct PruneTask {
@@ -186,7 +184,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
                      task.network->judge("squared_error_change", changes),
                      task.network->judge("squared_error_change_without_theory", without_theory)};
   }
-  point.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  point.seconds = seconds_since(began);
   return point;
 }
 
@@ -259,7 +257,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
       result.solve.interrupted = true;
     }
   }
-  result.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

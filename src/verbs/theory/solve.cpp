@@ -16,6 +16,7 @@
 
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/quiet_observer.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -319,7 +320,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   std::size_t total = 0;
   for (const std::vector<std::size_t>& chain : chains) total += chain.size();
   std::vector<std::optional<SolvePoint>> points(sweep.size());
-  OneOfMany one_of_many(observer);
+  QuietObserver one_of_many(observer);
   const PointSolver solver(study, dataset, problem, predictor,
                            chains.size() > 1 ? static_cast<Observer&>(one_of_many) : observer,
                            hooks);

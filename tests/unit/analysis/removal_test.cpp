@@ -11,8 +11,8 @@
 #include "headway/error.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/path_features.hpp"
-#include "model/attention.hpp"
 #include "random_examples.hpp"
+#include "reference_path_features.hpp"
 
 using namespace headway;
 using namespace headway::analysis;
@@ -47,7 +47,7 @@ struct Drawn {
     for (Index mu = 0; mu < kExamples; ++mu) {
       std::vector<std::vector<MatrixXd>> omega;
       for (const LayerHeads& layer : layers) {
-        omega.push_back(model::layer_attention(example(mu), layer, AttentionKind::kSoftmax));
+        omega.push_back(reference::softmax_attention(example(mu), layer));
       }
       attention.push_back(std::move(omega));
     }

@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "model/head_products.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 
@@ -67,23 +68,36 @@ TEST_CASE("Logits that are not finite are refused and left alone") {
   }
 }
 
-TEST_CASE("Layer attention agrees with the definition, with and without a mask") {
+namespace {
+
+// Attention [query, key] of one head over tokens that are all real.
+MatrixXd attention_of(const RowMatrixXd& inputs, const LayerHeads& layer, int head,
+                      AttentionKind kind) {
+  const MatrixXd tokens = inputs.transpose();
+  MatrixXd logits(tokens.cols(), tokens.cols());
+  HeadProducts(layer, head, tokens, tokens).logits(0, 0, logits);
+  REQUIRE(attention_from_logits(kind, logits));
+  return logits.transpose();
+}
+
+}  // namespace
+
+TEST_CASE("The attention of a head agrees with the definition") {
   Rng rng(1, StreamPurpose::kTests, 100);
   const auto weights = headway::testing::random_weight_layers({3}, 6, rng)[0];
   const auto query_key = headway::testing::random_query_key_layers({2}, 6, 4, rng)[0];
   const RowMatrixXd inputs = headway::testing::random_matrix(5, 6, rng);
+  const headway::reference::Example example{inputs, std::vector<std::uint8_t>(5, 1)};
   for (const LayerHeads& layer : {weights, query_key}) {
-    for (const std::vector<std::uint8_t>& mask :
-         {std::vector<std::uint8_t>{}, std::vector<std::uint8_t>{0, 1, 1, 0, 1}}) {
+    const auto by_products = headway::reference::softmax_attention(inputs, layer);
+    REQUIRE(static_cast<int>(by_products.size()) == head_count(layer));
+    for (int h = 0; h < head_count(layer); ++h) {
+      const auto i = static_cast<std::size_t>(h);
       for (const auto kind : {AttentionKind::kSoftmax, AttentionKind::kHardmax}) {
-        const auto heads = layer_attention(inputs, layer, kind, mask);
-        REQUIRE(static_cast<int>(heads.size()) == head_count(layer));
-        const headway::reference::Example example{
-            inputs, mask.empty() ? std::vector<std::uint8_t>(5, 1) : mask};
-        for (std::size_t h = 0; h < heads.size(); ++h) {
-          const MatrixXd expected = headway::reference::attention(example, layer, h, kind);
-          CHECK((heads[h] - expected).cwiseAbs().maxCoeff() < 1e-13);
-        }
+        const MatrixXd expected = headway::reference::attention(example, layer, i, kind);
+        CHECK((attention_of(inputs, layer, h, kind) - expected).cwiseAbs().maxCoeff() < 1e-13);
+        if (kind == AttentionKind::kHardmax) continue;
+        CHECK((by_products[i] - expected).cwiseAbs().maxCoeff() < 1e-13);
       }
     }
   }
@@ -94,11 +108,11 @@ TEST_CASE("The query comes first in the logits x_s^T W x_t") {
   layer.weights = {MatrixXd::Zero(2, 2)};
   layer.weights[0](0, 1) = 4.0;  // query feature 0 with key feature 1
   const RowMatrixXd inputs = RowMatrixXd::Identity(2, 2);
-  const MatrixXd omega = layer_attention(inputs, layer, AttentionKind::kHardmax)[0];
+  const MatrixXd omega = attention_of(inputs, layer, 0, AttentionKind::kHardmax);
   CHECK(omega == (MatrixXd(2, 2) << 0, 1, 0.5, 0.5).finished());
 }
 
-TEST_CASE("Heads that do not fit are errors that name layer and head") {
+TEST_CASE("A layer that does not fit is an error that names layer and head") {
   const auto message_of = [](const LayerHeads& layer, int heads) {
     try {
       validate_layer(layer, 2, heads, 3);
@@ -143,16 +157,4 @@ TEST_CASE("Heads that do not fit are errors that name layer and head") {
   CHECK(message_of(pairs, 1) == first + "query is 0 x 3" + size);
   pairs.weights = {square};
   CHECK(message_of(pairs, 1) == heads + "1 weights, 1 query and 1 key" + either);
-
-  const RowMatrixXd inputs = RowMatrixXd::Ones(2, 3);
-  LayerHeads one;
-  one.weights = {square};
-  CHECK_THROWS_WITH(layer_attention(inputs, one, AttentionKind::kSoftmax, {0, 0}),
-                    "mask: the example must have at least one real token");
-  CHECK_THROWS_WITH(layer_attention(inputs, one, AttentionKind::kSoftmax, {1}),
-                    "mask has 1 entries: must have one for each of the 2 tokens");
-  one.weights.push_back(square);
-  one.weights[1](0, 0) = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_WITH(layer_attention(inputs, one, AttentionKind::kSoftmax),
-                    "attention, head 2: a logit is not finite");
 }

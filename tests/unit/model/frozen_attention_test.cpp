@@ -12,7 +12,7 @@
 #include "headway/error.hpp"
 #include "headway/model/learned_attention.hpp"
 #include "learned_problems.hpp"
-#include "model/attention.hpp"
+#include "reference_path_features.hpp"
 
 using namespace headway;
 using Catch::Matchers::WithinAbs;
@@ -66,8 +66,7 @@ std::vector<Tensor> supplied_by(const ExampleSource& source, const std::vector<L
     Tensor tensor({source.size(), heads, s, s});
     double* at = tensor.values.data();
     for (const Example& one : examples_of(source)) {
-      for (const MatrixXd& omega :
-           model::layer_attention(one.inputs, layer, AttentionKind::kSoftmax, one.mask)) {
+      for (const MatrixXd& omega : reference::softmax_attention(one.inputs, layer, one.mask)) {
         Eigen::Map<RowMatrixXd>(at, s, s) = omega;
         at += s * s;
       }
@@ -248,8 +247,7 @@ TEST_CASE("entropy and largest weight are means over heads and over the tokens t
     }
     double entropy = 0.0, largest = 0.0, rows = 0.0;
     for (const Example& one : examples_of(*data.examples)) {
-      const std::vector<MatrixXd> omega =
-          model::layer_attention(one.inputs, layer, AttentionKind::kSoftmax, one.mask);
+      const std::vector<MatrixXd> omega = reference::softmax_attention(one.inputs, layer, one.mask);
       for (Index q = problem.readout == Readout::kMean ? 0 : 3; q < 4; ++q) {
         if (one.mask[static_cast<std::size_t>(q)] == 0) continue;
         Eigen::RowVectorXd mean = Eigen::RowVectorXd::Zero(4);

@@ -8,8 +8,8 @@
 #include "headway/dataset.hpp"
 #include "headway/error.hpp"
 #include "headway/path_features.hpp"
-#include "model/attention.hpp"
 #include "random_examples.hpp"
+#include "reference_path_features.hpp"
 
 using Catch::Matchers::WithinAbs;
 using headway::AttentionKind;
@@ -86,7 +86,7 @@ TEST_CASE("A drawn network is its path features weighted by its effective weight
       std::vector<std::vector<MatrixXd>> attention;
       attention.reserve(layers.size());
       for (const auto& layer : layers) {
-        attention.push_back(layer_attention(x, layer, AttentionKind::kSoftmax));
+        attention.push_back(headway::reference::softmax_attention(x, layer));
       }
       const VectorXd f = network_output(network, x, attention, readout_vector(readout, tokens));
       VectorXd expected = VectorXd::Zero(2);
@@ -135,7 +135,7 @@ TEST_CASE("Outputs path by path need a column of path features for each path and
     const Eigen::Map<const RowMatrixXd> x(inputs.values.data() + mu * 15, 3, 5);
     std::vector<std::vector<MatrixXd>> attention;
     for (const auto& layer : layers) {
-      attention.push_back(layer_attention(x, layer, AttentionKind::kSoftmax));
+      attention.push_back(headway::reference::softmax_attention(x, layer));
     }
     const VectorXd f =
         network_output(network, x, attention, readout_vector(Readout::kLastToken, 3));

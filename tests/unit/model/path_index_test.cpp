@@ -25,6 +25,13 @@ TEST_CASE("The number of paths is the product of the heads, and a double where i
   CHECK(names == std::vector<std::string>{"(1,1,1)", "(1,1,2)", "(2,1,1)", "(2,1,2)"});
 }
 
+TEST_CASE("The rows of an output are those of every path, in their order") {
+  const headway::MatrixXd rows =
+      headway::MatrixXd{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}};
+  CHECK(output_rows(rows, 2, 1) == headway::MatrixXd{{2, 3}, {6, 7}, {10, 11}});
+  CHECK(output_rows(rows, 1, 0) == rows);
+}
+
 TEST_CASE("Heads are counted over all layers, the first layer first") {
   const std::vector<HeadAddress> heads = all_heads({2, 3});
   REQUIRE(heads.size() == 5);

@@ -6,8 +6,10 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "sraven_grids.hpp"
 
 using Catch::Matchers::WithinRel;
+using headway::testing::grid_follows;
 using namespace headway::tasks;
 
 namespace {

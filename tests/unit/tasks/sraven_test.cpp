@@ -9,11 +9,13 @@
 #include "catch.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
+#include "sraven_grids.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using headway::Error;
 using headway::ErrorKind;
 using headway::Index;
+using headway::testing::grid_follows;
 using namespace headway::tasks;
 
 namespace {

@@ -290,6 +290,8 @@ TEST_CASE("kernels over ranks have the numbers of those of one process") {
       with_ranks(count, c, [&](const auto& kernels) {
         REQUIRE(kernels->form() == KernelForm::kDistributed);
         REQUIRE(kernels->examples() == c.features.rows());
+        REQUIRE_THROWS_WITH(kernels->kernel(u),
+                            Catch::Matchers::ContainsSubstring("lies on several ranks"));
         const auto state = kernels->evaluate(u, kT);
         REQUIRE_THAT(state->energy(), Catch::Matchers::WithinRel(expected->energy(), 1e-12));
         REQUIRE_THAT(state->condition, Catch::Matchers::WithinRel(expected->condition, 1e-10));

@@ -15,7 +15,6 @@
 #include "headway/error.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
-#include "model/attention.hpp"
 #include "training/contributions/head_paths.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"

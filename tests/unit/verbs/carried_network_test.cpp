@@ -6,8 +6,8 @@
 #include "headway/error.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/prune.hpp"
-#include "model/attention.hpp"
 #include "random_examples.hpp"
+#include "reference_path_features.hpp"
 
 using namespace headway;
 using Catch::Matchers::WithinAbs;
@@ -65,7 +65,7 @@ struct Problem {
                                             kTokens, kFeatures);
       std::vector<std::vector<MatrixXd>> attention;
       for (const LayerHeads& layer : data.layers) {
-        attention.push_back(model::layer_attention(x, layer, AttentionKind::kSoftmax));
+        attention.push_back(reference::softmax_attention(x, layer));
       }
       f.row(mu) = model::network_output(network, x, attention,
                                         model::readout_vector(Readout::kMean, kTokens));

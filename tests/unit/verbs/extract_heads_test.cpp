@@ -13,7 +13,7 @@
 #include "headway/extract.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "image_sets.hpp"
-#include "model/attention.hpp"
+#include "reference_path_features.hpp"
 
 using namespace headway;
 using Catch::Matchers::WithinAbs;
@@ -99,7 +99,7 @@ VectorXd answers_of(const tasks::Dataset& data, const tasks::Split& split) {
     split.examples->read_inputs(i, 1, x.data());
     std::vector<std::vector<MatrixXd>> attention;
     for (const LayerHeads& layer : data.layers) {
-      attention.push_back(model::layer_attention(x, layer, AttentionKind::kSoftmax));
+      attention.push_back(reference::softmax_attention(x, layer));
     }
     out[i] = model::network_output(*data.network, x, attention,
                                    model::readout_vector(Readout::kMean, s))(0);

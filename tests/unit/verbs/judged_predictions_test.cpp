@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/core/quiet_observer.hpp"
 #include "random_examples.hpp"
 #include "verbs/named_splits.hpp"
 #include "verbs/networks/scored_labels.hpp"
@@ -148,7 +149,7 @@ TEST_CASE("a point of a sweep has its number in its stages, and its transitions 
 
 TEST_CASE("points solved side by side tell nothing, and a witness remembers a stop") {
   Recorder heard;
-  OneOfMany quiet(heard);
+  QuietObserver quiet(heard);
   quiet.progress("a", 1.0, 2.0);
   quiet.warning("b");
   quiet.note("c");
