@@ -54,13 +54,21 @@ std::vector<std::string> Options::study_overlays() const {
   return all;
 }
 
-void check_output_early(const Options& options, const Job& job, bool may_continue) {
-  for (const std::string& input : inputs_of(options, job)) {
+void check_output_early(const Options& options, const Job& job, std::string_view kind,
+                        bool may_continue) {
+  const auto is_output = [&options](const std::string& input) {
     std::error_code ignored;
-    if (std::filesystem::equivalent(input, options.output, ignored)) {
-      throw Error(ErrorKind::kCannotWrite,
-                  fmt::format("{}: is the input {}; give another output", options.output, input));
-    }
+    return std::filesystem::equivalent(input, options.output, ignored);
+  };
+  std::vector<std::string> inputs = inputs_of(options, job);
+  if (job.origin == io::StudyOrigin::kResultFile && is_output(options.input) &&
+      io::read_result_kind(options.input) != kind) {
+    inputs.push_back(options.input);
+  }
+  for (const std::string& input : inputs) {
+    if (!is_output(input)) continue;
+    throw Error(ErrorKind::kCannotWrite,
+                fmt::format("{}: is the input {}; give another output", options.output, input));
   }
   check_output(options, options.force || (may_continue && io::is_result_file(options.output)));
 }

@@ -73,9 +73,21 @@ struct Course {
   std::function<std::optional<Result>(const Options&, JobType&, Observer&)> share = {};
 };
 
+/// The kind of the file that a Result is written to; "" where it is no result file.
+template <class Result>
+constexpr std::string_view kind_of_result() {
+  if constexpr (requires { Result::kVerb; }) {
+    return Result::kVerb;
+  } else {
+    return "";
+  }
+}
+
 /// Refuses an output that cannot be written, before data are read: one of the inputs, an existing
-/// file (unless --force or `may_continue`), a folder without permission.
-void check_output_early(const Options& options, const Job& job, bool may_continue);
+/// file (unless --force or `may_continue`), a folder without permission. A result may be replaced
+/// by one of its own `kind`, computed again; those of other verbs are inputs.
+void check_output_early(const Options& options, const Job& job, std::string_view kind,
+                        bool may_continue);
 
 /// check_output_path() of the output. Its folder is made if it is missing; a dry run makes no
 /// folder and then checks nothing.
@@ -107,7 +119,7 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   if (!options.shard.empty()) job.shard = headway::read_shard(options.shard);
   note_environment(job.study, observer);
   const bool writes = !options.output.empty();
-  if (writes) check_output_early(options, job, course.goes_on != nullptr);
+  if (writes) check_output_early(options, job, kind_of_result<Result>(), course.goes_on != nullptr);
   if (writes && !options.output.ends_with(".h5") && !options.output.ends_with(".hdf5")) {
     observer.warning(options.output + ": is written as HDF5, although its name ends otherwise");
   }

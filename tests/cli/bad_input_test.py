@@ -280,6 +280,10 @@ class BadOutput(ProgramTest):
         data = self.path("data.h5")
         write_path_features(data)
         self.check(run("solve", data, "-o", data, "--force"), 73, "is the input")
+        solved = self.path("solved.h5")
+        self.check(run("solve", self.study, "-o", solved), 0)
+        self.check(run("prune", solved, "-o", solved, "--force"), 73, "is the input")
+        self.check(run("solve", solved, "-o", solved, "--force"), 0)  # computed again
 
 
 if __name__ == "__main__":
