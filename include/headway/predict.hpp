@@ -36,7 +36,7 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
 /// The same from the draws of a result of sample: the mean over draws of U_1, and by the law of
 /// total variance E[variance given U_1] + Var[mean given U_1]. As many draws as
 /// sample.predictor_draws says, the same ones as `sample` itself predicts with; 0: all. Errors: the
-/// same; kBadData for a point without draws; kInterrupted when stopped within a point. Cost: the
+/// same; kBadData for a point without draws. A point that was stopped within is left out. Cost: the
 /// same for each draw.
 PredictResult predict(const Study& study, const tasks::Dataset& dataset,
                       const std::vector<std::string>& names, const SampleResult& sampled,

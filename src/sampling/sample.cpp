@@ -106,7 +106,7 @@ Checkpoint first_state(const Target& target, const SamplerOptions& options,
   return state;
 }
 
-// Runs the wanted chains in waves; true when every chain of the run has finished.
+// Runs the wanted chains in waves. Complete when every chain of the run has finished.
 RunEnd run_chains(const Target& target, const SamplerOptions& options, const SamplingHooks& hooks,
                   Checkpoint& state) {
   const int end = std::min(hooks.chains.second, options.chains);

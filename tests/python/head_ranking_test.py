@@ -15,7 +15,6 @@ from headway.cli import main
 from headway.ranking.cache import Cache
 from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
-from headway.ranking.cumulative import Curves, RemovalCurve, RemovalCurves, random_orders
 from headway.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts
 from headway.rank_results import RankResult
@@ -414,54 +413,6 @@ class Parts(unittest.TestCase):
             file["train/path_features"][3, 1, 2] = np.nan
         with self.assertRaisesRegex(headway.BadDataError, "path_features: holds numbers that are not finite"):
             headway.rank_parts(other)
-
-
-class Cumulative(unittest.TestCase):
-    """Heads are columns of the embeddings: head 0 is noise, head 3 holds the labels."""
-
-    def setUp(self):
-        rng = np.random.default_rng(10)
-        self.x = rng.standard_normal((300, 4))
-        self.y = np.where(self.x @ [0.0, 0.2, 0.5, 2.0] + 0.3 * rng.standard_normal(300) > 0, 1.0, -1.0)[:, None]
-        self.calls = []
-
-    def embed(self, removed):
-        self.calls.append(removed)
-        x = self.x.copy()
-        x[:, list(removed)] = 0.0
-        return [x[:40], x[40:]]
-
-    def test_the_greedy_order_keeps_the_head_that_holds_the_labels_to_the_last(self):
-        chooser = Curves(lambda removed: self.embed(removed)[:1], self.y[:40], None, 1.0)
-        curves = Curves(self.embed, self.y[:40], self.y[40:], 1.0)
-        order = curves.greedy(4, 4, chooser, lambda done, total: None)
-        self.assertEqual(order[-1], 3)
-        curve = curves.curve(order, 4)
-        self.assertEqual((curve.rise[0], curve.rise_error[0], curve.order), (0.0, 0.0, tuple(order)))
-        self.assertGreater(curve.rise[4], 5 * curve.rise_error[4])
-        bare = fit_readout(0 * self.x[:40], self.y[:40], 1.0)
-        self.assertAlmostEqual(curve.squared_error[4], np.square(bare.answers(0 * self.x[40:]) - self.y[40:]).mean())
-        self.assertGreater(curve.accuracy[0], 0.9)
-        before = len(self.calls)
-        curves.curve(order[::-1], 0)
-        self.assertEqual(len(self.calls), before)  # each set once
-
-    def test_the_table_has_the_digits_of_its_errors_and_no_deviation_of_one_order(self):
-        def curve(rise):
-            zero = np.zeros(3)
-            return RemovalCurve((0, 1), zero, zero, rise, np.array([0.0, 1e-6, 2e-6]), zero, zero)
-        first, second = curve(np.array([0.0, 1.23456e-5, 2e-5])), curve(np.array([0.0, 3e-5, 4e-5]))
-        alone = repr(RemovalCurves(("a", "b"), {"estimate": first}, (second,), "test"))
-        self.assertNotIn("sd", alone)
-        self.assertNotIn("nan", alone)
-        self.assertIn("+0.0000123 +- 0.0000010", alone)
-        self.assertIn("+0.0000300", alone)
-        self.assertIn("(sd 0.0000125)", repr(RemovalCurves(("a", "b"), {"estimate": first}, (first, second), "test")))
-        self.assertIn("removed", repr(RemovalCurves((), {}, (), "test")))
-
-    def test_random_orders_are_those_of_the_seed(self):
-        self.assertEqual(random_orders(5, 3, 1), random_orders(5, 3, 1))
-        self.assertNotEqual(random_orders(5, 3, 1), random_orders(5, 3, 2))
 
 
 class Drawn(unittest.TestCase):

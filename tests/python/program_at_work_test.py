@@ -18,6 +18,20 @@ from bindings import setUpModule, small  # noqa: F401
 
 HERE = Path(__file__).resolve().parent
 
+# sample(within) presses Ctrl-C at the first draw of a long run, then calls within().
+INTERRUPTED = """if True:
+            import os, signal, threading, warnings, headway, bindings as t
+            warnings.simplefilter("ignore")
+            def sample(within):
+                seen = threading.Event()
+                def press(*now):
+                    if now[0].startswith("sampling") and now[1] > 0 and not seen.is_set():
+                        seen.set()
+                        os.kill(os.getpid(), signal.SIGINT)
+                        within()
+                headway.sample(**t.small(), draws=1000000, warmup=100, chains=1, progress=press)
+            """
+
 
 class AtWork(unittest.TestCase):
     def test_progress_is_told_and_may_raise(self):
@@ -67,17 +81,9 @@ class AtWork(unittest.TestCase):
         self.assertEqual(set(found), {expected})
 
     def test_an_interrupt_gives_what_there_is_until_then(self):
-        code = """if True:
-            import os, signal, threading, warnings, headway, bindings as t
-            warnings.simplefilter("ignore")
-            before = signal.getsignal(signal.SIGINT)
-            seen = threading.Event()
-            def press(*now):
-                if now[0].startswith("sampling") and now[1] > 0 and not seen.is_set():
-                    seen.set()
-                    os.kill(os.getpid(), signal.SIGINT)
+        code = INTERRUPTED + """before = signal.getsignal(signal.SIGINT)
             try:
-                headway.sample(**t.small(), draws=1000000, warmup=100, chains=1, progress=press)
+                sample(lambda: None)
             except KeyboardInterrupt as stop:
                 assert isinstance(stop, headway.Interrupted) and stop.result.partial, stop
                 assert stop.result.points[0].samples is not None
@@ -92,20 +98,13 @@ class AtWork(unittest.TestCase):
         self.assertEqual((ended.stdout.strip(), ended.returncode), ("stopped", 0), ended.stderr)
 
     def test_an_interrupt_is_for_the_computations_inside_of_each_other(self):
-        code = """if True:
-            import os, signal, threading, warnings, headway, bindings as t
-            warnings.simplefilter("ignore")
-            seen = threading.Event()
-            def press(*now):
-                if now[0].startswith("sampling") and now[1] > 0 and not seen.is_set():
-                    seen.set()
-                    os.kill(os.getpid(), signal.SIGINT)
-                    try:
-                        headway.solve(**t.small())
-                    except KeyboardInterrupt:
-                        print("inner")
+        code = INTERRUPTED + """def within():
+                try:
+                    headway.solve(**t.small())
+                except KeyboardInterrupt:
+                    print("inner")
             try:
-                headway.sample(**t.small(), draws=1000000, warmup=100, chains=1, progress=press)
+                sample(within)
             except KeyboardInterrupt:
                 print("outer")
             headway.solve(**t.small())

@@ -23,7 +23,7 @@ struct RankBox {
   std::map<int, std::deque<std::vector<double>>> numbers;  ///< by sender
 };
 
-class ThreadRanks final : public Ranks {
+class ThreadRanks : public Ranks {
  public:
   ThreadRanks(std::vector<RankBox>& boxes, int rank) : boxes_(boxes), rank_(rank) {}
   [[nodiscard]] int rank() const override { return rank_; }

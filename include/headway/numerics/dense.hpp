@@ -99,8 +99,8 @@ SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below);
 /// 4 n^2 numbers of workspace, which it counts in 32 bits.
 inline constexpr int kLargestSingularVectors = 23'000;
 /// A = left diag(values) right^T for m x n A: the min(m, n) singular values in falling order, and
-/// their vectors as columns. Error{kUnavailable} where min(m, n) is larger than
-/// that, Error{kInternal} where LAPACK finds none. Cost O(m n min(m, n)).
+/// their vectors as columns. Error{kUnavailable} where min(m, n) > kLargestSingularVectors,
+/// Error{kInternal} where LAPACK finds none. Cost O(m n min(m, n)).
 struct SingularValues {
   VectorXd values;
   MatrixXd left, right;

@@ -47,11 +47,9 @@ ExampleScore cross_entropy_score(const TaskFormat& format, const TaskBatch& batc
   for (std::size_t i = b * scored; i < (b + 1) * scored; ++i) {
     const std::span<const float> logits = outputs.subspan(i * classes, classes);
     const auto target = static_cast<std::size_t>(batch.classes[i]);
-    const double loss = cross_entropy(logits, target);
-    score.loss += loss;
+    score.loss += cross_entropy(logits, target);
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
-    // The largest of logits that are no numbers is the first, and no answer.
-    if (std::isfinite(loss) && static_cast<std::size_t>(best) == target) ++score.right;
+    if (static_cast<std::size_t>(best) == target) ++score.right;
   }
   score.loss /= static_cast<double>(scored);
   score.r2 = numerics::kUndefined;
@@ -92,7 +90,7 @@ double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
                             const ExampleScore& score) {
   const std::string metric = example_metric(format, batch);
   if (metric == "r2") return score.r2;
-  if (metric.empty()) return numerics::kUndefined;
+  if (metric.empty() || !std::isfinite(score.loss)) return numerics::kUndefined;
   if (all_or_nothing(format)) return score.right == format.scored ? 1.0 : 0.0;
   const Index targets =
       format.scored * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
@@ -148,20 +146,23 @@ Evaluation Evaluator::result() const {
   const auto share = [](double part, double whole) {
     return whole > 0.0 ? part / whole : numerics::kUndefined;
   };
+  // Of NaN none is the largest, and none has a sign: what they answer is undefined.
+  const double defined = std::isfinite(loss_) ? 1.0 : numerics::kUndefined;
   if (format_.loss == LossKind::kSquaredError) {
     result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
     if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});
     if (deviations_ > 0.0) result.metrics.push_back({"r2_pooled", 1.0 - loss_ / deviations_});
     if (format_.signs && targets_ > 0.0) {
-      result.metrics.push_back({"accuracy", static_cast<double>(tokens_right_) / targets_});
+      result.metrics.push_back(
+          {"accuracy", defined * static_cast<double>(tokens_right_) / targets_});
     }
     return result;
   }
   result.loss = share(loss_, tokens);
   if (examples_ == 0) return result;
-  const double token_share = static_cast<double>(tokens_right_) / tokens;
+  const double token_share = defined * static_cast<double>(tokens_right_) / tokens;
   if (all_or_nothing(format_)) {
-    result.metrics.push_back({"accuracy", static_cast<double>(all_right_) / examples});
+    result.metrics.push_back({"accuracy", defined * static_cast<double>(all_right_) / examples});
     result.metrics.push_back({"accuracy_per_feature", token_share});
   } else {
     result.metrics.push_back({"accuracy", token_share});

@@ -2,11 +2,14 @@
 #include "headway/core/ranks.hpp"
 
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/error.hpp"
+#include "thread_ranks.hpp"
 
 using namespace headway;
 
@@ -59,4 +62,21 @@ TEST_CASE("a process alone joins no ranks, wherever it was started") {
     CAPTURE(environment.size());
     CHECK(join_ranks() == nullptr);
   }
+}
+
+TEST_CASE("A step that throws between messages ends all ranks with its exit code") {
+  class Ended final : public testing::ThreadRanks {
+   public:
+    using ThreadRanks::ThreadRanks;
+    void abort(int exit_code) override { code = exit_code; }
+    int code = 0;
+  };
+  std::vector<testing::RankBox> boxes(2);
+  Ended ranks(boxes, 0);
+  in_step(ranks, [] {});
+  CHECK(ranks.code == 0);
+  CHECK_THROWS_AS(in_step(ranks, [] { throw Error(ErrorKind::kBadData, "bad"); }), Error);
+  CHECK(ranks.code == static_cast<int>(ErrorKind::kBadData));
+  CHECK_THROWS_AS(in_step(ranks, [] { throw std::bad_alloc(); }), std::bad_alloc);
+  CHECK(ranks.code == static_cast<int>(ErrorKind::kUnavailable));
 }

@@ -73,6 +73,8 @@ TEST_CASE("Each type is read as what it can be, and refused as anything else") {
     const io::Handle below = surgery.replace("below", H5T_NATIVE_INT, {2});
     const int numbers[] = {3, -5};
     H5Dwrite(below.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers);
+    // Empty, and yet a row of it would have more numbers than can be counted.
+    surgery.replace("vast", H5T_IEEE_F64LE, {0, hsize_t{1} << 40U, hsize_t{1} << 40U});
   }
   const io::Hdf5Lock lock;
   const io::Hdf5InputFile file(path);
@@ -80,6 +82,8 @@ TEST_CASE("Each type is read as what it can be, and refused as anything else") {
   CHECK(file.read_integers<std::uint64_t>("whole").at(11) == 11);
   CHECK(fault([&] { static_cast<void>(file.read_integers<std::uint64_t>("below")); }) ==
         "below: -5; allowed: integers >= 0");
+  CHECK_THAT(fault([&] { static_cast<void>(file.read_array("vast")); }),
+             Catch::Matchers::ContainsSubstring("more than 2^46 numbers"));
   CHECK(file.read_array("flags").values == std::vector<double>{1.0, 0.0, 1.0});
   CHECK(file.read_array("whole").shape == std::vector<Index>{kRows, 2});
   CHECK(file.read_strings("texts") == std::vector<std::string>{"one", "caf\xC3\xA9", ""});

@@ -306,6 +306,8 @@ TEST_CASE("A fault in a record names place, field, value and what is allowed") {
   CHECK(refused([](Surgery& s) {
           s.replace("whole/metric", H5T_C_S1, {3});
         }).starts_with("whole/metric: "));
+  CHECK_THAT(refused([](Surgery& s) { s.set("whole/history", 0, 1.5); }),
+             ContainsSubstring("number") && ContainsSubstring("1.5"));
   CHECK_THAT(refused([](Surgery& s) { s.remove("whole/steps/0"); }),
              ContainsSubstring("whole/steps/0: is missing"));
   CHECK_THAT(refused([](Surgery& s) { s.replace("whole/rows/count", H5T_STD_I64LE, {3}); }),

@@ -310,6 +310,8 @@ TEST_CASE("Examples and heads that do not fit are errors that say where") {
   const MemoryExamples good(inputs);
   has(message_of(good, {2, 1}, layers), "no error");
   has(message_of(good, {}, {}), "attention: must have at least one layer");
+  has(message_of(MemoryExamples(headway::Tensor({5, 0, 4})), {2, 1}, layers),
+      "inputs: have no tokens, must have at least one");
   has(message_of(good, {2}, layers), "attention: has 2 layers of head matrices for 1 layers");
   has(message_of(good, {1, 1}, layers),
       "attention of layer 1: has 2 heads: must have 1 (and at least 1)");

@@ -199,6 +199,16 @@ TEST_CASE("Singular values and their vectors give the matrix back, in falling or
              WithinRel(3.0 * std::sqrt(2.0), 1e-14));
 }
 
+TEST_CASE("A product over no columns is zero, in both precisions") {
+  const MatrixXf a(3, 0), b(0, 2);
+  MatrixXf c = MatrixXf::Ones(3, 2);
+  multiply(1.0F, a, Transpose::kNo, b, Transpose::kNo, 0.0F, c);
+  CHECK(c.isZero(0.0));
+  MatrixXd d = MatrixXd::Ones(3, 2);
+  multiply(1.0, MatrixXd(3, 0), Transpose::kNo, MatrixXd(0, 2), Transpose::kNo, 0.0, d);
+  CHECK(d.isZero(0.0));
+}
+
 TEST_CASE("half solves work on blocks of larger matrices") {
   const auto factor = SpdFactor::factor(random_spd(4, 15));
   MatrixXd b = random_matrix(6, 5, 16);

@@ -52,7 +52,10 @@ TEST_CASE("Examples in memory are read in any block") {
   examples.read_inputs(1, 2, inputs.data());
   CHECK(inputs.front() == 6.0);
   CHECK(inputs.back() == 17.0);
+  CHECK_THROWS_AS(examples.read_inputs(3, 2, inputs.data()), headway::Error);
+  CHECK_THROWS_AS(examples.read_inputs(-1, 1, inputs.data()), headway::Error);
   std::vector<std::uint8_t> mask(6);
+  CHECK_THROWS_AS(examples.read_mask(4, 1, mask.data()), headway::Error);
   examples.read_mask(2, 2, mask.data());
   CHECK(mask == std::vector<std::uint8_t>{1, 1, 1, 0, 1, 1});
   std::vector<double> first(18);

@@ -56,6 +56,18 @@ TEST_CASE("Outputs that are no numbers make undefined metrics, and leave none ou
   CHECK(std::isnan(result.loss));
 }
 
+TEST_CASE("Logits that are no numbers have no accuracy, though the first is as large as any") {
+  for (const int scored : {1, 2}) {  // of two tokens: all of them right, or each by itself
+    Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, scored, false, {}});
+    TaskBatch batch;
+    batch.examples = 1;
+    batch.classes.assign(static_cast<std::size_t>(scored), 0);
+    const std::vector<float> outputs(static_cast<std::size_t>(2 * scored), std::nanf(""));
+    evaluator.add(batch, outputs);
+    CHECK(std::isnan(evaluator.result().metric("accuracy")));
+  }
+}
+
 TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
   Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, false, {}});
   TaskBatch batch;

@@ -58,10 +58,15 @@ Study small_study() {
 }
 
 template <class Result>
-PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result& result) {
-  Observer observer;
+PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result& result,
+                        Observer& observer) {
   return headway::predict(small_study(), headway::with_inputs(small_study(), data, inputs),
                           headway::input_names(inputs), result, observer);
+}
+template <class Result>
+PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result& result) {
+  Observer observer;
+  return predicted(data, inputs, result, observer);
 }
 
 /// Nearly the same numbers.
@@ -216,12 +221,9 @@ TEST_CASE("predict tells its points") {
   };
   Observer observer;
   const Dataset data = random_dataset(1);
-  const Dataset inputs = inputs_of(data);
   const headway::SolveResult solved = headway::solve(small_study(), data, observer);
   Share share;
-  const PredictResult result =
-      headway::predict(small_study(), headway::with_inputs(small_study(), data, inputs),
-                       headway::input_names(inputs), solved, share);
+  const PredictResult result = predicted(data, inputs_of(data), solved, share);
   CHECK(share.told == std::vector<std::pair<double, double>>{{1.0, 2.0}, {2.0, 2.0}});
   CHECK(result.threads == 1);
 }
@@ -242,9 +244,7 @@ TEST_CASE("what was predicted before an interruption is kept") {
   const Dataset inputs = inputs_of(data);
   const headway::SampleResult sampled = headway::sample(small_study(), data, observer);
   StopAfterPoint stop;
-  const PredictResult result =
-      headway::predict(small_study(), headway::with_inputs(small_study(), data, inputs),
-                       headway::input_names(inputs), sampled, stop);
+  const PredictResult result = predicted(data, inputs, sampled, stop);
   CHECK(result.interrupted);
   REQUIRE(result.points.size() == 1);
   CHECK(close(result.points[0].sets[0].mean,
