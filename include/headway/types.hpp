@@ -2,6 +2,7 @@
 
 #include <Eigen/Core>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace headway {

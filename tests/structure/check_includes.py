@@ -3,9 +3,9 @@
     python3 check_includes.py [--root DIR]      DIR: the tree to read, by default the one this file is in
 
 The rules: which module may include which (the arrows); modules that compute know of no files; where third-party headers
-may appear; no umbrella header; include paths from the include root; a constant comes from a header that is included, and
-hides no other; nothing of apps/ in the library. `RulesCatchViolations` runs the same checks on a small tree that breaks
-each of them.
+may appear; no umbrella header; include paths from the include root; public headers include what they use of the standard
+library; a constant comes from a header that is included, and hides no other; nothing of apps/ in the library.
+`RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
 """
 
 import pathlib
@@ -200,6 +200,45 @@ def missing_include_faults(root):
     return faults
 
 
+# Which standard header has a name, of the names that public headers use. Some names have several headers.
+STANDARD_NAMES = {
+    "algorithm": "find_if", "array": "array", "chrono": "chrono", "cmath": "isnan sqrt", "concepts": "same_as",
+    "cstddef": "size_t", "cstdint": "int32_t int64_t uint8_t uint32_t uint64_t", "filesystem": "filesystem",
+    "functional": "function", "limits": "numeric_limits", "map": "map",
+    "memory": "enable_shared_from_this make_unique shared_ptr unique_ptr", "numbers": "numbers", "optional": "optional",
+    "span": "span", "stdexcept": "domain_error runtime_error", "string": "string to_string", "string_view": "string_view",
+    "thread": "jthread", "tuple": "tuple",
+    "type_traits": "is_arithmetic_v is_const_v is_floating_point_v is_same_v is_signed_v remove_const_t",
+    "utility": "move pair swap", "variant": "get_if holds_alternative variant", "vector": "vector",
+}
+STANDARD_HOMES = {name: header for header, names in STANDARD_NAMES.items() for name in names.split()}
+ALSO_BRING = {"pair": {"map"}, "string_view": {"string"}, "size_t": {"array", "span", "string", "string_view", "vector"}}
+
+
+def standard_include_faults(root):
+    """A public header includes the standard headers and Eigen's of what it uses, or another public header does that it includes.
+    The compiler does not tell, since these headers are precompiled where every public header is compiled alone."""
+    headers = [name for name in sources_of(root) if name.startswith("include/")]
+    texts = {name: re.sub(r"//[^\n]*", "", (root / name).read_text()) for name in headers}
+    included = {name: {target for _, _, target in includes_of(root, name)} for name in headers}
+    faults = []
+    for name in headers:
+        reached, ahead = set(), [name]
+        while ahead:
+            new = included.get(ahead.pop(), set()) - reached
+            reached |= new
+            ahead += ["include/" + target for target in new]
+        for used in sorted(set(re.findall(r"\bstd::(\w+)", texts[name]))):
+            home = STANDARD_HOMES.get(used)
+            if home is None:
+                faults.append(f"{name}: std::{used} has no header in STANDARD_NAMES")
+            elif not reached & ({home} | ALSO_BRING.get(used, set())):
+                faults.append(f"{name}: std::{used} is that of <{home}>, which it does not include")
+        if re.search(r"\bEigen::", texts[name]) and not any(target.startswith("Eigen/") for target in reached):
+            faults.append(f"{name}: uses Eigen and does not include it")
+    return faults
+
+
 def upward_faults(root):
     """Nothing in src/ reads a file of apps/, which stand above the library."""
     faults = []
@@ -238,6 +277,9 @@ class SourcesKnowWhatTheyMay(RealTree):
 
     def test_sources_include_the_headers_of_their_constants(self):
         self.check(missing_include_faults(ROOT))
+
+    def test_public_headers_include_the_standard_headers_of_their_names(self):
+        self.check(standard_include_faults(ROOT))
 
     def test_the_library_reads_nothing_of_its_applications(self):
         self.check(upward_faults(ROOT))
@@ -299,6 +341,16 @@ class RulesCatchViolations(MadeTree):
                             ('// kMost\nconst char* name = "kMost";\n', 0),
                             ("enum class Share { kMost };\nauto x = Share::kMost;\n", 0)):
             found = self.faults(missing_include_faults, files=tree | {"src/study/c.cpp": text})
+            self.assertEqual(len(found), wrong, text)
+
+    def test_standard_includes(self):
+        tree = {"include/headway/core/b.hpp": "#include <vector>\n#include <Eigen/Core>\n"}
+        through = '#include "headway/core/b.hpp"\n'
+        for text, wrong in (("std::vector<int> x;\n", 1), ("#include <vector>\nstd::vector<int> x;\n", 0),
+                            (through + "std::vector<std::size_t> x;\n", 0), ("Eigen::MatrixXd x;\n", 1),
+                            (through + "Eigen::MatrixXd x;\n", 0), ("// std::vector\n", 0), ("std::barrier x;\n", 1),
+                            (through + "std::string x;\nstd::map<int, int> y;\n", 2)):
+            found = self.faults(standard_include_faults, files=tree | {"include/headway/core/c.hpp": text})
             self.assertEqual(len(found), wrong, text)
 
     def test_upward(self):
