@@ -45,7 +45,8 @@ void add_study_options(const Verb& verb, std::vector<CommandOption>& options) {
     options.push_back(seed);
   }
   options.push_back({"--threads", "N",
-                     "number of threads, 0 for all cores; changes no result but of train.eager",
+                     "number of threads, 0 for all cores; changes no result, except with "
+                     "train.eager",
                      &Options::threads});
 }
 

@@ -42,7 +42,8 @@ std::vector<ExplainedTable> prune_tables() {
         {"posterior", "standard deviation of that rise over the posterior"},
         {"examples", "standard error of that rise over the examples"},
         {"U = 1",
-         "the same rise without the theory: U_1 = 1, a ridge regression on the sum of all paths"},
+         "the same rise without the theory: every entry of U_1 is 1, a ridge regression on the "
+         "sum of all paths"},
         {"network's drop",
          "what the trained network itself loses, where the data set carries one"}}},
       {"Below the heads",

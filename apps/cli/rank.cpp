@@ -162,8 +162,9 @@ std::vector<ExplainedTable> rank_tables() {
             {"head", "layer and number; of a data set the name of the part"},
             {"estimate",
              "rise of the squared error without the head: the measured rise, moved towards the "
-             "rise that the readout predicts, the further the larger its error"},
-            {"90 %", "interval of that"},
+             "rise that the readout predicts; the larger the error of the measurement, the "
+             "further"},
+            {"90 %", "90 % interval of the estimate"},
             {"among k cheapest", "probability to be one of the k heads that cost least"},
             {"removal", "the rise as it was measured, each example left out"},
             {"cut, U = 1",

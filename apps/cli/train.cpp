@@ -112,7 +112,8 @@ std::string plan_train(const Options& options, const TrainJob& job) {
 CommandOption jobs_option() {
   CommandOption jobs{"--jobs", "N",
                      "runs at once, each with its share of the cores or --threads; by default as "
-                     "many as the cores allow, on a GPU 16; changes no result but of train.eager",
+                     "many as the cores allow, on a GPU 16; changes no result, except with "
+                     "train.eager",
                      &Options::jobs};
   jobs.least = 1;
   return jobs;
@@ -146,7 +147,7 @@ std::vector<ExplainedTable> train_tables() {
 Verb train_verb() {
   return make_shared_verb<TrainJob, TrainResult>(
       {.name = "train",
-       .summary = "train transformers, or networks of attention paths, on compositional tasks",
+       .summary = "train transformers, or networks of attention paths",
        .sections = {"", "task", "train", "sweep"},
        .own = {{"--export", "FILE",
                 "write the parameters at the end (not those of the best checkpoint) as NumPy "

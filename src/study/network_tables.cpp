@@ -77,8 +77,8 @@ const OptionTable<RankOptions>& RankOptions::table() {
       option("readout", &R::readout, choice<ReadoutAfterRemoval>(),
              "what the estimate is of: the cost with the readout as it is, or fitted again"),
       option("removed_as", &R::removed_as, choice<RemovedAs>(),
-             "what a removed head's output is put at, in the estimate. Of a data set the parts are "
-             "frozen, and this says nothing."),
+             "what the estimate sets a removed head's output to. Without effect on a data set, "
+             "whose parts are frozen."),
       option("cheapest", &R::cheapest, integer<Index>(0, kMostExamples),
              "k of the probability to be one of the k cheapest heads; 0 = a quarter of the heads"),
       option("penalty", &R::penalty, optional(real(0.0, kLargestPenalty, Ends::kOpenBelow)),
