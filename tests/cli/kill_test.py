@@ -53,9 +53,12 @@ class Kills(ProgramTest):
             arguments = [*arguments, "--force"]
             self.check(run("solve", self.study, "-o", self.output, "-q"), 0)
             old = content(self.output)
-        struck = 0
-        for _ in range(KILLS):
-            struck += self.kill(self.times.uniform(0.0, 1.1 * seconds), *arguments)
+        struck = tried = 0
+        while tried < KILLS or (struck == 0 and tried < KILLS + 20):
+            # The first run may be the slowest. If all others ended before they were struck, more are, sooner and sooner.
+            soon = 1.1 * seconds / (1 + max(0, tried - KILLS + 1))
+            struck += self.kill(self.times.uniform(0.0, soon), *arguments)
+            tried += 1
             if os.path.exists(self.output):
                 found = content(self.output)
                 self.assertIn(found, [whole, old] if replaced else [whole])
@@ -69,7 +72,8 @@ class Kills(ProgramTest):
         known = {"small.toml", "tiny.toml", "reference.h5", "out.h5", "part-0.h5", "part-1.h5"}
         left = set(os.listdir(self.directory)) - known
         self.assertEqual(left, set())
-        print(f"{arguments[0]}: {struck} of {KILLS} kills struck a running process")
+        self.assertGreater(struck, 0, "no kill struck a running process")
+        print(f"{arguments[0]}: {struck} of {tried} kills struck a running process")
 
     def test_solve_loses_nothing(self):
         self.check_verb("solve", self.study, *WIDTHS)

@@ -17,9 +17,10 @@ from decodability import MEASURES, Network, bootstrap_error, halves, p_value, pl
 
 try:
     import numpy as np
-    import decodability_codes
 except ModuleNotFoundError:
     np = None
+else:
+    import decodability_codes
 
 
 def rows_of(draw, count=16, stages=(1, 2), shares=(0.5,), tasks=("a", "b")):

@@ -20,7 +20,7 @@ from trees import ROOT, MadeTree, RealTree, files_of, root_asked_for
 MAX_README_LINES = 170
 THEORY = "src/theory/README.md"
 
-COMMENTED = {".cpp": "//", ".hpp": "//", ".py": "#", ".txt": "#", ".cmake": "#", ".toml": "#", ".sh": "#"}
+COMMENTED = {".cpp": "//", ".hpp": "//", ".cu": "//", ".js": "//", ".py": "#", ".txt": "#", ".cmake": "#", ".toml": "#", ".sh": "#"}
 TAG = re.compile(r"\\tag\{(\d+)\}")
 DISPLAYED = re.compile(r"^\$\$\n(.*?)^\$\$$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"(?<![\\$\w])\$(?! )([^$\n]+)\$(?!\d)")
