@@ -96,8 +96,9 @@ std::string ranks_text(const PrunePoint& point) {
   if (std::isnan(ranks.kendall_tau)) return "";
   return wrapped(
       fmt::format("squared error +: rise on the {} examples without the head; posterior, examples: "
-                  "its uncertainty; U = 1: the same rise without the theory\n"
-                  "order of the heads by it (1: certain): tau {:.2f}, top {} overlap {:.2f}\n",
+                  "its uncertainty; U = 1: the rise where every entry of U_1 is 1\n"
+                  "certainty of the order by squared error + (1: certain): tau {:.2f}, top {} "
+                  "overlap {:.2f}\n",
                   point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 

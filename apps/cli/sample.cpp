@@ -41,7 +41,9 @@ std::vector<ExplainedTable> sample_tables() {
         kAccuracyColumn,
         {"theory, 1/N, GP", "the same for the saddle point, its 1/N correction, infinite width"},
         kSetsColumns,
-        {"R-hat", "largest over all order parameters; the chains agree where it is below 1.01"},
+        {"R-hat",
+         "largest over all order parameters; the aim is below 1.01, and above 1.05 the run is not "
+         "usable"},
         {"ESS bulk, tail", "fewest effective draws, for means and for quantiles"},
         {"ESS/s", "effective draws for each second of sampling"},
         {"divergent", "steps of the integrator that went wrong; should be 0"},

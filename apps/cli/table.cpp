@@ -13,6 +13,8 @@ namespace headway::cli {
 namespace {
 
 constexpr std::string_view kGap = "  ";
+/// A spread of so small a part of the value is what rounding leaves where all values are one.
+constexpr double kRounding = 1e-12;
 
 /// The power of ten of the first digit.
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
@@ -147,7 +149,7 @@ std::string small_cell(double value, const char* format) {
 
 std::string measured_text(double value, double error, const char* format) {
   if (!std::isfinite(value) || !std::isfinite(error)) return small_cell(value, format);
-  if (!(error > 0.0)) return small_cell(value, format) + " +- 0";
+  if (!(error > kRounding * std::abs(value))) return small_cell(value, format) + " +- 0";
   constexpr double kFewestOfOneDigit = 3.55;  // the rule of the Particle Data Group
   const int power = exponent_of(error);
   const bool two_digits = error / std::pow(10.0, power) < kFewestOfOneDigit;
@@ -156,7 +158,7 @@ std::string measured_text(double value, double error, const char* format) {
 
 std::string deviation_text(double mean, double deviation, const char* format) {
   if (!std::isfinite(mean) || !std::isfinite(deviation)) return cell(mean, format);
-  if (!(deviation > 0.0)) return cell(mean, format) + " +- 0";
+  if (!(deviation > kRounding * std::abs(mean))) return cell(mean, format) + " +- 0";
   return with_decimals(mean, deviation, 1 - exponent_of(deviation), format);
 }
 

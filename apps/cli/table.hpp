@@ -53,6 +53,7 @@ std::string small_cell(double value, const char* format = "{:.4f}");
 
 /// "13.00 +- 0.04": the error has two digits where they are at most 35, else one, and the value as
 /// many decimals. "(2.0 +- 0.3)e-06" where that would be long; without an error, small_cell().
+/// An error that rounding alone could leave is 0.
 std::string measured_text(double value, double error, const char* format = "{:.4f}");
 
 /// "14.8 +- 8.8": a mean and how far single values lie from it, with two digits of that.

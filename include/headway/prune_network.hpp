@@ -19,7 +19,7 @@ struct TheoryScores {
   std::vector<std::string> names;  ///< of the parts, "L2H3" and those that begin so for its heads
   std::vector<double> score;       ///< eq. 53 of the theory
   std::vector<double> error_rise;  ///< of the predictor's squared error without the part
-  std::vector<double> without_theory;  ///< the same with U_1 = 1; empty where it is not known
+  std::vector<double> without_theory;  ///< with 1 as every entry of U_1; empty where not known
 };
 
 /// Removes every head of every network from the network itself (src/training/README.md, "Removing

@@ -48,7 +48,7 @@ void fields(Visitor& visit, Record& r) {
   visit("squared_error_change_error", r.squared_error_change_error,
         "its standard error over redrawn examples");
   visit("squared_error_change_without_theory", r.squared_error_change_without_theory,
-        "the same change with U_1 = 1: a ridge regression on the sum of all paths");
+        "the same change with 1 as every entry of U_1: a ridge regression on the sum of all paths");
   visit("squared_error_change_without_theory_error", r.squared_error_change_without_theory_error,
         "its standard error over redrawn examples");
   visit("accuracy_change", r.accuracy_change,

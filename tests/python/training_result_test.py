@@ -153,7 +153,8 @@ class TableTest(TrainingResultTest):
         for value, error, said in ((12.998, 0.044, "13.00 +- 0.04"), (0.80421, 0.0323, "0.804 +- 0.032"),
                                    (0.80421, 0.0356, "0.80 +- 0.04"), (-140.7444, 1.3, "-140.7 +- 1.3"),
                                    (1234.5, 67.0, "1234 +- 67"), (2.04e-6, 3.7e-8, "(2.04 +- 0.04)e-06"),
-                                   (0.5, np.nan, "0.5000"), (0.5, 0.0, "0.5000 +- 0"), (np.nan, 0.1, "-")):
+                                   (0.5, np.nan, "0.5000"), (0.5, 0.0, "0.5000 +- 0"),
+                                   (1 - 7e-16, 1.8e-16, "1.0000 +- 0"), (np.nan, 0.1, "-")):
             self.assertEqual(measured_text(value, error), said)
 
     def test_runs_that_were_interrupted_do_not_count(self):

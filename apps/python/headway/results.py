@@ -132,7 +132,8 @@ class Result(Shown):
             A row for each head. Columns: `score` and `score_weighted` (eqs. 53 and 54),
             `accuracy_without` and `mean_squared_error_without` (eq. 55), and predicted changes
             without the head, each with its deviation over the posterior (`_sd`) and over redrawn
-            examples (`_error`). `squared_error_change_without_theory` is the same cut with U_1 = 1.
+            examples (`_error`). `squared_error_change_without_theory` is the same change with
+            1 as every entry of U_1: a ridge regression on the sum of all paths.
 
         Raises
         ------

@@ -32,7 +32,8 @@ void fields(Visitor& visit, Record& r) {
   visit("pruning/score", r.score, "eq. 53");
   visit("pruning/mean_squared_error_without", r.error_without, "squared error without each part");
   visit("pruning/squared_error_change_without_theory", r.without_theory,
-        "rise of the squared error with U_1 = 1; older results lack it", {.optional = true});
+        "rise of the squared error with 1 as every entry of U_1; older results lack it",
+        {.optional = true});
 }
 
 /// weights_sha256 of the data set that a theory's result is of.

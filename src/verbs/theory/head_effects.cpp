@@ -43,7 +43,7 @@ class HeadRemoval {
 
   [[nodiscard]] Index heads() const { return heads_; }
 
-  /// U_1 = 1: the kernel of the sum of all paths, for each output by itself.
+  /// Every entry of U_1 is 1: the kernel of the sum of all paths, for each output by itself.
   [[nodiscard]] MatrixXd without_theory() const {
     const Index paths = model::path_count(problem_.heads);
     const Index outputs = problem_.outputs;

@@ -24,6 +24,9 @@ TEST_CASE("a value without an error, or with none, is shown as it is", "[not_san
   const double undefined = std::numeric_limits<double>::quiet_NaN();
   CHECK(measured_text(0.5, undefined) == "0.5000");
   CHECK(measured_text(0.5, 0.0) == "0.5000 +- 0");
+  CHECK(measured_text(1.0 - 7e-16, 1.8e-16) == "1.0000 +- 0");
+  CHECK(measured_text(2.0, 3e-12) == "(2.0000000000000 +- 0.0000000000030)e+00");
+  CHECK(deviation_text(1.0 - 7e-16, 1.8e-16) == "1 +- 0");
   CHECK(measured_text(undefined, 0.1) == "-");
   CHECK(measured_text(-3.25, undefined, "{:.3f}") == "-3.250");
 }

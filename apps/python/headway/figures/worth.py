@@ -45,7 +45,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 
 def without_theory(point: Point) -> np.ndarray | None:
-    """The control with U_1 = 1; older files lack it."""
+    """The control with 1 as every entry of U_1; older files lack it."""
     return point.pruning.values.get("squared_error_change_without_theory")
 
 

@@ -166,7 +166,7 @@ def _losses(point: Point) -> dict[str, Any]:
 
 
 def _rises(point: Point) -> dict[str, Any] | None:
-    """What the predictor loses without each head, by the theory's U_1 and by U_1 = 1, which has no theory in it."""
+    """What the predictor loses without each head, by the theory's U_1, and with 1 as every entry, which has no theory in it."""
     control = without_theory(point)
     if control is None or not np.isfinite(point.pruning.squared_error_change).any():
         return None
