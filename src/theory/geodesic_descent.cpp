@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
@@ -19,6 +20,7 @@ constexpr double kArmijo = 1e-4;
 constexpr int kLargestHalvings = 40;
 constexpr double kRoundings = 10.0;  // times the estimate, which is good to an order of magnitude
 constexpr double kStill = 1e-9;      // a step in log U below this counts as none
+constexpr double kUneven = 1e3;      // widths this far apart need more than a small gradient
 
 }  // namespace
 
@@ -114,9 +116,21 @@ void GeodesicDescent::record(double log_step) {
                      std::log10(first / options_.gradient_tolerance));
 }
 
+/// The norm is over max N, and the action of a narrow layer is as steep as its own width. So where
+/// widths differ by many orders of magnitude, U may be wrong by far more than a small norm says.
+bool GeodesicDescent::settled(double norm) const {
+  const std::vector<Index>& widths = action_.architecture().widths;
+  const double smallest = static_cast<double>(*std::min_element(widths.begin(), widths.end()));
+  const double close = kUneven * options_.gradient_tolerance;
+  return norm * action_.architecture().largest_width() / smallest <= close ||
+         norm <= kRoundings * std::numeric_limits<double>::epsilon() ||
+         summary_.iterations >= options_.max_iterations ||
+         (summary_.iterations > 0 && summary_.history.back().log_step <= close);
+}
+
 bool GeodesicDescent::finished() {
   const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
-  if (norm <= options_.gradient_tolerance) {
+  if (norm <= options_.gradient_tolerance && settled(norm)) {
     summary_.converged = true;
     summary_.message =
         fmt::format("converged: gradient norm {:.1e} <= {:.1e}", norm, options_.gradient_tolerance);

@@ -68,6 +68,7 @@ class GeodesicDescent {
   Action::Evaluation evaluate(const OrderParameters& u);
   SaddlePoint descend();
   void record(double log_step);
+  [[nodiscard]] bool settled(double norm) const;
   bool finished();
   void judge_stall();
   [[nodiscard]] double own_gradient_norm() const;

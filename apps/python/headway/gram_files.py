@@ -33,8 +33,9 @@ def gram(data: str | os.PathLike | Iterable[str | os.PathLike], output: str | os
     Parameters
     ----------
     data : str, path, or iterable of them
-        Data-set files with the same heads, features and outputs. Their training examples are added. Test sets and
-        further sets are kept as they are.
+        Data-set files with the same heads, features and outputs. Their training examples are added. All need the
+        same test set and further sets by name. The examples of each of these are kept, file after file: a test
+        example that stands in two files counts twice.
     output : str or path
         The file of the Gram matrix.
     readout : {'last_token', 'first_token', 'mean'}, optional

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -72,6 +73,25 @@ TEST_CASE("where rounding leaves too few digits of U, no solution is called conv
   CHECK(solve(many, 1e-11, {}, KernelForm::kFeatureSpace).summary.converged);
   for (const Optimizer optimizer : {Optimizer::kNewton, Optimizer::kCeres}) {
     CHECK_FALSE(solve(many, 1e-11, with(optimizer), KernelForm::kStreamed).summary.converged);
+  }
+}
+
+TEST_CASE("a narrow layer beside very wide ones is solved as well as they are") {
+  test::TheoryCase c = random_case({2, 2}, 1, 5, 3, 6);
+  for (const Optimizer optimizer :
+       {Optimizer::kNewton, Optimizer::kQuasiNewton, Optimizer::kNewtonCg}) {
+    for (const bool ends : {true, false}) {
+      INFO("ends narrow: " << ends << ", optimizer " << static_cast<int>(optimizer));
+      const auto solved_at = [&](Index wide) {
+        c.architecture.widths =
+            ends ? std::vector<Index>{3, wide, 4} : std::vector<Index>{wide, 3, wide};
+        return solve(c, 0.1, with(optimizer), KernelForm::kStored);
+      };
+      const theory::SaddlePoint wide = solved_at(1'000'000), wider = solved_at(1'000'000'000);
+      CHECK(wider.summary.converged);
+      CHECK(wider.summary.iterations < 30);
+      CHECK(difference(wider.order_parameters, wide.order_parameters) < 2e-5);
+    }
   }
 }
 
