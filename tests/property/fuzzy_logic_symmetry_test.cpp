@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
+#include "larger.hpp"
 
 using headway::Rng;
 using headway::StreamPurpose;
@@ -67,9 +68,9 @@ TEST_CASE("One more term never lowers the value; the value moves no further than
     const std::vector<float> other = random_inputs(rng);
     std::vector<int> terms = random_terms(rng);
     const float value = evaluate_fuzzy_logic(terms, x);
-    float distance = 0.0F;
+    double distance = 0.0;
     for (std::size_t v = 0; v < x.size(); ++v) {
-      distance = std::max(distance, std::abs(x[v] - other[v]));
+      distance = headway::testing::larger(distance, std::abs(x[v] - other[v]));
     }
     CHECK(std::abs(evaluate_fuzzy_logic(terms, other) - value) <= distance);
     terms.push_back(static_cast<int>(rng.uniform_index(1U << kVariables)));

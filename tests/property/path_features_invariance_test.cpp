@@ -51,7 +51,9 @@ Layers random_layers(const std::vector<int>& heads, std::uint64_t index) {
   return headway::testing::random_weight_layers(heads, kFeatures, rng);
 }
 
-double largest(const RowMatrixXd& difference) { return difference.cwiseAbs().maxCoeff(); }
+double largest(const RowMatrixXd& difference) {
+  return difference.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+}
 
 const std::vector<Readout> kReadouts = {Readout::kLastToken, Readout::kFirstToken, Readout::kMean};
 
@@ -210,13 +212,15 @@ TEST_CASE(
     for (Index path = 0; path < 4; ++path) last.col(path) = xi.col((path + 1) * kFeatures - 1);
     return last;
   };
-  CHECK((last_features([](Index) { return 1.0; }).array() - 1.0).abs().maxCoeff() < 1e-14);
+  CHECK((last_features([](Index) { return 1.0; }).array() - 1.0)
+            .abs()
+            .maxCoeff<Eigen::PropagateNaN>() < 1e-14);
   MatrixXd sum = MatrixXd::Zero(kExamples, 4);
   for (Index position = 0; position < kTokens; ++position) {
     const MatrixXd weight =
         last_features([position](Index t) { return t == position ? 1.0 : 0.0; });
-    CHECK(weight.minCoeff() > 0.0);
+    CHECK(weight.minCoeff<Eigen::PropagateNaN>() > 0.0);
     sum += weight;
   }
-  CHECK((sum.array() - 1.0).abs().maxCoeff() < 1e-14);
+  CHECK((sum.array() - 1.0).abs().maxCoeff<Eigen::PropagateNaN>() < 1e-14);
 }

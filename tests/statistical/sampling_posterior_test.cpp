@@ -8,6 +8,7 @@
 
 #include "catch.hpp"
 #include "headway/sampling/sample.hpp"
+#include "larger.hpp"
 #include "monte_carlo_errors.hpp"
 #include "sampling_targets.hpp"
 
@@ -25,7 +26,7 @@ using testing::GibbsPairTarget;
 class Comparison {
  public:
   void add(double estimate, double truth, double error) {
-    largest_ = std::max(largest_, std::abs(estimate - truth) / error);
+    largest_ = headway::testing::larger(largest_, std::abs(estimate - truth) / error);
     finite_ = finite_ && std::isfinite(estimate) && error > 0.0;
     ++count_;
   }

@@ -10,6 +10,7 @@
 #include "chi_squared.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "larger.hpp"
 #include "sraven_grids.hpp"
 
 using headway::Index;
@@ -73,7 +74,7 @@ double worst_overlap_z(const std::vector<SravenGrid>& grids, SravenRule rule, st
     const auto trials = static_cast<double>(grids.size());
     const bool certain = p == 0.0 || p == 1.0;
     const double z = certain ? (hits == p * trials ? 0.0 : INFINITY) : binomial_z(hits, trials, p);
-    worst = std::max(worst, std::abs(z));
+    worst = headway::testing::larger(worst, std::abs(z));
   }
   return worst;
 }

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "headway/sampling/diagnostics.hpp"
+#include "larger.hpp"
 #include "weight_problems.hpp"
 
 using namespace headway;             // NOLINT: a test
@@ -53,10 +54,11 @@ double largest_deviation(const MatrixXd& draws, const Gaussian& expected) {
   const MatrixXd covariance = centred.transpose() * centred / n;
   double largest = 0.0;
   for (Index i = 0; i < s.rows(); ++i) {
-    largest = std::max(largest, std::abs(mean[i] - expected.mean[i]) / std::sqrt(s(i, i) / n));
+    largest = headway::testing::larger(
+        largest, std::abs(mean[i] - expected.mean[i]) / std::sqrt(s(i, i) / n));
     for (Index j = 0; j <= i; ++j) {
       const double error = std::sqrt((s(i, i) * s(j, j) + s(i, j) * s(i, j)) / n);
-      largest = std::max(largest, std::abs(covariance(i, j) - s(i, j)) / error);
+      largest = headway::testing::larger(largest, std::abs(covariance(i, j) - s(i, j)) / error);
     }
   }
   return largest;
@@ -154,7 +156,8 @@ double geweke(const WeightProblem& problem, double sweep_temperature, int draws)
   for (Index q = 0; q < kQuantities; ++q) {
     const double error =
         std::hypot(sampling::mcse_mean(direct.col(q)), sampling::mcse_mean(chain.col(q)));
-    largest = std::max(largest, std::abs(direct.col(q).mean() - chain.col(q).mean()) / error);
+    largest = headway::testing::larger(
+        largest, std::abs(direct.col(q).mean() - chain.col(q).mean()) / error);
   }
   return largest;
 }

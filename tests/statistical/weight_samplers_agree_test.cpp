@@ -7,6 +7,7 @@
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
 #include "headway/sampling/sample.hpp"
+#include "larger.hpp"
 #include "weight_problems.hpp"
 
 using namespace headway;             // NOLINT: a test
@@ -99,7 +100,7 @@ double largest_deviation(const Quantities& a, const Quantities& b) {
     CHECK(sampling::rank_normalized_rhat(x) < 1.02);
     CHECK(sampling::rank_normalized_rhat(y) < 1.02);
     const double error = std::hypot(sampling::mcse_mean(x), sampling::mcse_mean(y));
-    largest = std::max(largest, std::abs(x.mean() - y.mean()) / error);
+    largest = headway::testing::larger(largest, std::abs(x.mean() - y.mean()) / error);
   }
   return largest;
 }

@@ -3,8 +3,8 @@
     python3 check_structure.py [--root DIR]      DIR: the tree to read, by default the one this file is in
 
 The rules: documented types in the headers that users call; the length of files and functions, and their parameters; names
-that both versions of Catch2 have; one version; the top level; no leftovers (paths of one machine, to-do notes, numbers of
-a tracker). check_includes.py checks includes, check_documents.py what documents and comments refer to.
+that both versions of Catch2 have; no bound that a NaN keeps; one version; the top level; no leftovers (paths of one machine,
+to-do notes, numbers of a tracker). check_includes.py checks includes, check_documents.py what documents and comments refer to.
 `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
 """
 
@@ -29,7 +29,8 @@ LEFTOVERS = [
 TOP_LEVEL = {"apps/", "data/", "include/", "notebooks/", "src/", "tests/", "CMakeLists.txt", "CMakePresets.json", "Makefile",
              "README.md", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE"}
 
-TEXT_SUFFIXES = SOURCE_SUFFIXES | {".py", ".md", ".txt", ".cmake", ".in", ".sh", ".toml", ".json", ".ipynb", ""}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | {".cu", ".py", ".pyi", ".js", ".css", ".stan", ".dox", ".md", ".txt", ".cmake", ".in", ".sh", ".toml",
+                                   ".json", ".ipynb", ".cff", ""}
 
 
 def undocumented_faults(root):
@@ -158,6 +159,23 @@ def catch_faults(root):
             if spelled.search(line)]
 
 
+# A bound on the largest or smallest number of an Eigen matrix, or on a maximum that a loop gathers.
+BLIND = re.compile(r"\b(?:CHECK|REQUIRE)\([^;]*?\.(?:maxCoeff\(\)\s*(?:<|==)|minCoeff\(\)\s*(?:>|==))|"
+                   r"(\w+) = std::max\(\1,\s*std::abs\(")
+
+
+def blind_faults(root):
+    """Bounds that a NaN keeps. Eigen's maxCoeff() leaves out a NaN that is not the first number of a matrix, and std::max(x, NaN)
+    is x: an answer that is NaN would pass."""
+    faults = []
+    for name in sources_of(root):
+        if name.startswith("tests/"):
+            text = (root / name).read_text()
+            faults += [f"{name}:{text.count(chr(10), 0, match.start()) + 1}: holds for NaN; maxCoeff<Eigen::PropagateNaN>() or "
+                       f"larger() of tests/support/larger.hpp does not" for match in BLIND.finditer(text)]
+    return faults
+
+
 def version_faults(root):
     """CMake, the Python package and its wheel take the version from src/version.txt. It is the newest release of the changelog,
     whose version and date CITATION.cff has."""
@@ -202,6 +220,9 @@ class SourcesKeepTheRules(RealTree):
 
     def test_tests_build_with_both_catch_versions(self):
         self.check(catch_faults(ROOT))
+
+    def test_no_bound_holds_for_nan(self):
+        self.check(blind_faults(ROOT))
 
     def test_versions_agree(self):
         self.check(version_faults(ROOT))
@@ -262,6 +283,13 @@ class RulesCatchViolations(MadeTree):
         for line in ("x == Approx(1.0)", 'Catch::Matchers::Contains("a")'):
             tree = {"tests/unit/core/a_test.cpp": line}
             self.assertEqual(len(self.faults(catch_faults, files=tree)), 1, line)
+
+    def test_bounds(self):
+        for text, wrong in (("CHECK((a - b).cwiseAbs().maxCoeff() < 1e-9);", 1), ("REQUIRE(u.minCoeff() >\n        0.0);", 1),
+                            ("CHECK(a.maxCoeff() == 0.0);", 1), ("most = std::max(most, std::abs(x - y));", 1),
+                            ("CHECK(a.maxCoeff<Eigen::PropagateNaN>() < 1.0);", 0), ("CHECK(a.maxCoeff() > 0.0);", 0),
+                            ("CHECK(x < y);\na = b.maxCoeff() < 1;", 0), ("most = std::max(least, std::abs(x));", 0)):
+            self.assertEqual(len(self.faults(blind_faults, files={"tests/unit/core/a_test.cpp": text})), wrong, text)
 
     def test_versions(self):
         tree = {"CMakeLists.txt": "project(headway VERSION 0.1.0 LANGUAGES CXX)", "apps/python/pyproject.toml": "", "apps/python/headway/version.py": "",

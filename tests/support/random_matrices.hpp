@@ -20,7 +20,7 @@ inline MatrixXd random_matrix(Index rows, Index columns, std::uint64_t stream) {
 inline double difference(const MatrixXd& a, const MatrixXd& b) {
   REQUIRE(a.rows() == b.rows());
   REQUIRE(a.cols() == b.cols());
-  return a.size() == 0 ? 0.0 : (a - b).cwiseAbs().maxCoeff();
+  return a.size() == 0 ? 0.0 : (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }
 
 }  // namespace headway::testing

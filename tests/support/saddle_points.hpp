@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headway/saddle_point.hpp"
+#include "larger.hpp"
 #include "theory_problems.hpp"
 
 /// Saddle points of the problems of theory_problems.hpp.
@@ -20,7 +21,7 @@ inline theory::SaddlePoint solve(const TheoryCase& c, double temperature,
 inline double difference(const theory::OrderParameters& a, const theory::OrderParameters& b) {
   double largest = 0.0;
   for (int l = 1; l <= static_cast<int>(a.layers.size()) + 1; ++l)
-    largest = std::max(largest, relative_error(a.at(l), b.at(l)));
+    largest = testing::larger(largest, relative_error(a.at(l), b.at(l)));
   return largest;
 }
 

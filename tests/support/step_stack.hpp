@@ -8,6 +8,7 @@
 
 #include "emulated_step.hpp"
 #include "headway/core/rng.hpp"
+#include "larger.hpp"
 
 namespace headway::testing::stacks {
 
@@ -84,9 +85,9 @@ inline double at(const NumbersOfRuns<const float>& x, Index run, Index i) {
 class Difference {
  public:
   void add(double wanted, double found) {
-    largest_ = std::max(largest_, std::abs(wanted));
+    largest_ = larger(largest_, std::abs(wanted));
     const double d = std::abs(wanted - found);
-    if (!(d <= most_)) most_ = d;  // a NaN stays one
+    most_ = larger(most_, d);
   }
   [[nodiscard]] double relative() const { return most_ / largest_; }
 

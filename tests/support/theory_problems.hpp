@@ -133,7 +133,8 @@ inline std::vector<theory::KernelForm> forms_of(const TheoryCase& c, double temp
 
 /// The largest |a - b| over the largest |b|.
 inline double relative_error(const MatrixXd& a, const MatrixXd& b) {
-  return (a - b).cwiseAbs().maxCoeff() / std::max(1e-300, b.cwiseAbs().maxCoeff());
+  return (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
+         std::max(1e-300, b.cwiseAbs().maxCoeff());
 }
 
 }  // namespace headway::test

@@ -141,9 +141,9 @@ TEST_CASE("The combined estimate follows what is certain: the measurement, or wh
                  belief = Eigen::Vector4d(0.3, 0.2, 0.1, 0.0);
   const RankEstimate sure = combine(rises_around(means, 1e-4, belief), 1);
   CHECK((sure.mean - means).norm() < 1e-3);
-  CHECK(sure.reliance.minCoeff() > 0.99);
+  CHECK(sure.reliance.minCoeff<Eigen::PropagateNaN>() > 0.99);
   const RankEstimate unsure = combine(rises_around(means, 100.0, belief), 1);
-  CHECK(unsure.reliance.maxCoeff() < 0.05);
+  CHECK(unsure.reliance.maxCoeff<Eigen::PropagateNaN>() < 0.05);
   CHECK(shared_ranks(sure.draws, 0.9) == std::vector<int>{1, 2, 3, 4});
   for (Index h = 1; h < 4; ++h) CHECK(unsure.mean[h] < unsure.mean[h - 1]);
   const RankEstimate blind = combine(rises_around(means, 100.0, VectorXd::Constant(4, 0.1)), 1);
@@ -250,7 +250,7 @@ TEST_CASE("At the matched temperature all parts together predict as the readout 
   // on S / sqrt(V), whose penalty is T N_0 p / V.
   const RowMatrixXd parts = scaled_parts(drawn(9, 12, 21));
   CHECK_THAT(parts.array().square().mean(), WithinAbs(1.0, 1e-14));
-  CHECK(parts.colwise().mean().cwiseAbs().maxCoeff() < 1e-14);
+  CHECK(parts.colwise().mean().cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-14);
   const MatrixXd sum = parts.leftCols(4) + parts.middleCols(4, 4) + parts.rightCols(4);
   const double variance = sum.array().square().mean(), penalty = 0.6;
   const double temperature = matched_temperature(parts, 3, penalty);
@@ -262,5 +262,5 @@ TEST_CASE("At the matched temperature all parts together predict as the readout 
   const MatrixXd z = sum / std::sqrt(variance);
   const MatrixXd by_readout =
       z * (z.transpose() * z + penalty * MatrixXd::Identity(4, 4)).ldlt().solve(z.transpose() * y);
-  CHECK((by_kernel - by_readout).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK((by_kernel - by_readout).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-12);
 }

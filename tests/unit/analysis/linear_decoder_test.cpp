@@ -43,7 +43,7 @@ double steepest(const LinearDecoder& fit, const MatrixXd& codes, const std::vect
   analysis::logistic_objective(fit.standardisation.apply(codes), classes,
                                analysis::balanced_class_weights(classes, 8), penalty, fit.weights,
                                &gradient);
-  return gradient.cwiseAbs().maxCoeff();
+  return gradient.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }
 
 }  // namespace
@@ -57,7 +57,9 @@ TEST_CASE("a column of codes that is constant but for rounding changes no decode
   const LinearDecoder same = analysis::fit_ridge(with_constant, targets, 0.1);
   CHECK(same.weights(3, 0) == 0.0);
   with_constant.col(3).array() += 1.0;  // on other codes
-  CHECK((same.scores(with_constant) - fit.scores(codes)).cwiseAbs().maxCoeff() < 1e-12);
+  CHECK(
+      (same.scores(with_constant) - fit.scores(codes)).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <
+      1e-12);
 }
 
 TEST_CASE("ridge regression of one column has its closed form") {
@@ -85,8 +87,8 @@ TEST_CASE("ridge regression is where its gradient is zero, and finds a linear ma
   const MatrixXd residual = fit.scores(codes) - noisy;
   const MatrixXd gradient = fit.standardisation.apply(codes).transpose() * residual / 60.0 +
                             penalty * fit.weights.topRows(5);
-  CHECK(gradient.cwiseAbs().maxCoeff() < 1e-13);
-  CHECK(residual.colwise().mean().cwiseAbs().maxCoeff() < 1e-13);
+  CHECK(gradient.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-13);
+  CHECK(residual.colwise().mean().cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-13);
 }
 
 TEST_CASE("ridge regression answers nothing outside the range of its targets") {
@@ -96,9 +98,9 @@ TEST_CASE("ridge regression answers nothing outside the range of its targets") {
   const LinearDecoder fit = analysis::fit_ridge(codes, targets, 1e-5);
   CHECK(fit.range == MatrixXd{{0.0, -3.0}, {1.0, -1.0}});
   const MatrixXd far{{-1.0}, {3.0}};
-  CHECK(fit.scores(far).cwiseAbs().minCoeff() > 1e5);
+  CHECK(fit.scores(far).cwiseAbs().minCoeff<Eigen::PropagateNaN>() > 1e5);
   CHECK(fit.values(far) == MatrixXd{{0.0, -1.0}, {1.0, -3.0}});
-  CHECK((fit.values(codes) - targets).cwiseAbs().maxCoeff() < 1e-4);
+  CHECK((fit.values(codes) - targets).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-4);
 }
 
 TEST_CASE("ridge regression on codes of low rank needs a penalty") {
@@ -146,10 +148,12 @@ TEST_CASE("logistic regression finds the known minimum, from anywhere") {
   for (const MatrixXd& start : {MatrixXd(), MatrixXd(normal_matrix(3, 3, 8))}) {
     const LinearDecoder fit = analysis::fit_logistic(kCodes, kClasses, 3, 0.05, start);
     CHECK(fit.converged);
-    CHECK((fit.weights.topRows(2) - kMinimum.topRows(2)).cwiseAbs().maxCoeff() < 1e-4);
+    CHECK(
+        (fit.weights.topRows(2) - kMinimum.topRows(2)).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <
+        1e-4);
     // Intercepts are known up to a common shift.
     const MatrixXd shift = fit.weights.row(2) - kMinimum.row(2);
-    CHECK(shift.maxCoeff() - shift.minCoeff() < 1e-4);
+    CHECK(shift.maxCoeff<Eigen::PropagateNaN>() - shift.minCoeff() < 1e-4);
     CHECK(fit.classes(kCodes) == kClasses);
     CHECK_THAT(analysis::logistic_objective(fit.standardisation.apply(kCodes), kClasses,
                                             analysis::balanced_class_weights(kClasses, 3), 0.05,
@@ -198,7 +202,7 @@ TEST_CASE("classes of which some are nearly certain are fitted as fast as others
 TEST_CASE("constant codes leave the intercepts of balanced classes at equal odds") {
   const MatrixXd codes = MatrixXd::Constant(10, 2, 0.3);
   const LinearDecoder fit = analysis::fit_logistic(codes, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1}, 2, 0.1);
-  CHECK(fit.weights.topRows(2).cwiseAbs().maxCoeff() < 1e-8);
+  CHECK(fit.weights.topRows(2).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-8);
   CHECK_THAT(fit.weights(2, 0), Catch::Matchers::WithinAbs(fit.weights(2, 1), 1e-6));
 }
 

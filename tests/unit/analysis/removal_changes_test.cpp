@@ -105,8 +105,8 @@ TEST_CASE("a head that moves a constant column costs nothing until the readout i
       z.rightCols(2) += 0.2 * drawn(kExamples, 2, 13);
       const RankedReadout ranked(x, y, 0.01, 1);
       const std::array<RemovalChanges, 2> both = ranked.without(z);
-      CHECK(both[0].rises.cwiseAbs().maxCoeff() < 1e-10);
-      CHECK(both[0].pairs.cwiseAbs().maxCoeff() < 1e-10);
+      CHECK(both[0].rises.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-10);
+      CHECK(both[0].pairs.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-10);
       // The columns vary now, and the readout that is fitted to them uses them.
       const RidgeReadout& fixed = ranked.readout();
       const RidgeReadout refitted(z, y, 0.01);
@@ -131,8 +131,8 @@ TEST_CASE("a head that does nothing changes nothing") {
   const MatrixXd x = drawn(12, 4, 4), y = drawn(12, 1, 5);
   const RankedReadout ranked(x, y, std::nullopt, 1);
   for (const RemovalChanges& change : ranked.without(x)) {
-    CHECK(change.rises.cwiseAbs().maxCoeff() < 1e-12);
-    CHECK(change.pairs.cwiseAbs().maxCoeff() < 1e-12);
+    CHECK(change.rises.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-12);
+    CHECK(change.pairs.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-12);
     CHECK(change.shift[0] < 1e-12);
     CHECK(std::abs(change.belief[0]) < 1e-12);
   }
@@ -173,8 +173,8 @@ TEST_CASE("of many examples some pairs stand for all, which the seed draws") {
   CHECK(one == pairs(1));
   CHECK(one != pairs(2));
   const Eigen::Map<const RowMatrixXd> table(one.data(), kExamples, 120);
-  CHECK(table.rowwise().sum().cwiseAbs().maxCoeff() < 1e-12);
-  CHECK(table.colwise().sum().cwiseAbs().maxCoeff() < 1e-12);
+  CHECK(table.rowwise().sum().cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-12);
+  CHECK(table.colwise().sum().cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-12);
   // The sum of squares over some partners is made as large as over all, and falls as 1 / P^2.
   const auto scaled = [](Index examples) {
     const MatrixXd some = drawn(examples, 2, 7), labels = some.col(0) + drawn(examples, 1, 8);
@@ -201,7 +201,9 @@ TEST_CASE("errors and covariances of rises are those computed by hand") {
   CHECK_THAT(covariance(1, 1), WithinRel(26.0 / 6.0 + 9.0, 1e-14));
   CHECK_THAT(covariance(0, 1), WithinRel(7.0 / 6.0 * 3.0 / (3.0 + 2.0) + 6.0, 1e-14));
   CHECK(covariance == covariance.transpose());
-  CHECK((changes.error() - covariance.diagonal().cwiseSqrt()).cwiseAbs().maxCoeff() < 1e-14);
+  CHECK((changes.error() - covariance.diagonal().cwiseSqrt())
+            .cwiseAbs()
+            .maxCoeff<Eigen::PropagateNaN>() < 1e-14);
 }
 
 TEST_CASE("rows of heads are stacked in their order") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "larger.hpp"
 
 using headway::has_instruction_set;
 using headway::InstructionSet;
@@ -31,7 +32,8 @@ double pair_error(const PhiloxCounter& words) {
   for (const auto& [value, exact] : {std::pair{pair[0], radius * std::cos(angle)},
                                      std::pair{pair[1], radius * std::sin(angle)}}) {
     const long double error = std::abs(static_cast<long double>(value) - exact);
-    worst = std::max(worst, static_cast<double>(error / std::max(1.0L, std::abs(exact))));
+    worst = headway::testing::larger(worst,
+                                     static_cast<double>(error / std::max(1.0L, std::abs(exact))));
   }
   return worst;
 }
@@ -42,13 +44,13 @@ TEST_CASE("The normal transform agrees with long double") {
   double worst = 0.0;
   for (std::uint32_t i = 0; i < 200000; ++i) {
     PhiloxCounter words = philox({i, 0, 0, 5}, {1, 2});
-    worst = std::max(worst, pair_error(words));
+    worst = headway::testing::larger(worst, pair_error(words));
     words[1] >>= i % 32;  // far into the tail
-    worst = std::max(worst, pair_error(words));
+    worst = headway::testing::larger(worst, pair_error(words));
     words[1] = ~words[1];  // and towards the centre
-    worst = std::max(worst, pair_error(words));
+    worst = headway::testing::larger(worst, pair_error(words));
     words[3] &= 0xE0000000U;  // angles at the borders of the octants
-    worst = std::max(worst, pair_error(words));
+    worst = headway::testing::larger(worst, pair_error(words));
   }
   CHECK(worst < 5e-16);
   CHECK(worst > 0.0);

@@ -117,8 +117,9 @@ TEST_CASE("frozen heads attend as the examples supply it, wherever the readout l
     const LearnedAttention supplied(*examples, problem.prior, std::vector<LayerHeads>(2), readout);
     const VectorXd z = random_weights(data.attention->dimension());
     REQUIRE(supplied.dimension() == z.size());
-    CHECK((features_at(supplied, z) - features_at(*data.attention, z)).cwiseAbs().maxCoeff() <
-          1e-13);
+    CHECK((features_at(supplied, z) - features_at(*data.attention, z))
+              .cwiseAbs()
+              .maxCoeff<Eigen::PropagateNaN>() < 1e-13);
     LearnedAttention::Workspace one, other;
     MatrixXd x;
     REQUIRE(supplied.path_features(z, 1.0, one, x));

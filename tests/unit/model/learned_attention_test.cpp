@@ -60,7 +60,9 @@ TEST_CASE("path features are those of the same attention given by a data set") {
     options.readout = problem.readout;
     const RowMatrixXd expected = model::path_features(
         *data.examples, problem.prior.heads, as_given(problem, data, z), options, observer);
-    CHECK((features_at(*data.attention, z, 0.7) - 0.7 * expected).cwiseAbs().maxCoeff() < 1e-13);
+    CHECK((features_at(*data.attention, z, 0.7) - 0.7 * expected)
+              .cwiseAbs()
+              .maxCoeff<Eigen::PropagateNaN>() < 1e-13);
   }
 }
 
@@ -74,7 +76,7 @@ TEST_CASE("a data set's heads have weights with the same logits") {
     const VectorXd found = coordinates.of_heads(as_given(problem, data, z));
     CHECK((features_at(*data.attention, found) - features_at(*data.attention, z))
               .cwiseAbs()
-              .maxCoeff() < 1e-12);
+              .maxCoeff<Eigen::PropagateNaN>() < 1e-12);
     // For one matrix W the weights are unique. Of all Q and K, these have the smallest norm.
     CHECK(found.norm() < z.norm() * (1.0 + 1e-14));
     std::vector<LayerHeads> fewer = as_given(problem, data, z);
@@ -174,7 +176,7 @@ TEST_CASE("exchanging heads of a layer exchanges paths") {
       CHECK((y.middleCols((first * 3 + h) * n, n) -
              x.middleCols((first * 3 + from[static_cast<std::size_t>(h)]) * n, n))
                 .cwiseAbs()
-                .maxCoeff() < 1e-14);
+                .maxCoeff<Eigen::PropagateNaN>() < 1e-14);
     }
   }
 }

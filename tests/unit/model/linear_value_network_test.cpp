@@ -96,8 +96,8 @@ TEST_CASE("A drawn network is its path features weighted by its effective weight
         for (Index c = 0; c < 2; ++c) expected(c) += v.row(2 * path + c).dot(hidden);
       }
       expected /= std::sqrt(5.0 * 6.0 * static_cast<double>(features));
-      CHECK((f - expected).cwiseAbs().maxCoeff() < 1e-13);
-      CHECK(f.cwiseAbs().minCoeff() > 1e-4);
+      CHECK((f - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-13);
+      CHECK(f.cwiseAbs().minCoeff<Eigen::PropagateNaN>() > 1e-4);
     }
   }
 }

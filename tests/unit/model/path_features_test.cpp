@@ -53,7 +53,7 @@ std::vector<Implementation> implementations() { return {fast, headway::reference
 double largest_difference(const RowMatrixXd& a, const RowMatrixXd& b) {
   REQUIRE(a.rows() == b.rows());
   REQUIRE(a.cols() == b.cols());
-  return (a - b).cwiseAbs().maxCoeff();
+  return (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }
 
 constexpr auto kSoftmax = AttentionKind::kSoftmax;
@@ -91,8 +91,8 @@ TEST_CASE("Uniform heads average the tokens") {
         for (Index mu = 0; mu < 3; ++mu) {
           const Eigen::Map<const RowMatrixXd> x(inputs.values.data() + mu * 20, 4, 5);
           const Eigen::RowVectorXd mean = x.colwise().mean();
-          CHECK((xi.row(mu).head(5) - mean).cwiseAbs().maxCoeff() < 1e-14);
-          CHECK((xi.row(mu).tail(5) - mean).cwiseAbs().maxCoeff() < 1e-14);
+          CHECK((xi.row(mu).head(5) - mean).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-14);
+          CHECK((xi.row(mu).tail(5) - mean).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-14);
         }
       }
     }

@@ -62,16 +62,17 @@ TEST_CASE("tiled products are products, with the same bits on any number of thre
     const MatrixXd bt = b.transpose();
     CAPTURE(m, n, k);
     const MatrixXd one = product(a, Transpose::kNo, b, Transpose::kNo, 1);
-    CHECK((one - expected).cwiseAbs().maxCoeff() <= tolerance);
+    CHECK((one - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= tolerance);
     CHECK(product(a, Transpose::kNo, b, Transpose::kNo, 3) == one);
     for (const MatrixXd& other : {product(at, Transpose::kYes, b, Transpose::kNo, 2),
                                   product(a, Transpose::kNo, bt, Transpose::kYes, 2),
                                   product(at, Transpose::kYes, bt, Transpose::kYes, 2)}) {
-      CHECK((other - expected).cwiseAbs().maxCoeff() <= tolerance);
+      CHECK((other - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= tolerance);
     }
     const MatrixXf single =
         product<MatrixXf>(a.cast<float>(), Transpose::kNo, b.cast<float>(), Transpose::kNo, 2);
-    CHECK((single.cast<double>() - expected).cwiseAbs().maxCoeff() <= 1e-5 * (k + 1.0));
+    CHECK((single.cast<double>() - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <=
+          1e-5 * (k + 1.0));
   }
 }
 
@@ -86,13 +87,13 @@ TEST_CASE("symmetric tiled products have both triangles, cut along rows or along
     const double tolerance = 1e-12 * static_cast<double>(k + 1) * 10;
     CAPTURE(n, k);
     const MatrixXd one = symmetric_product(a, b, Transpose::kNo, 1);
-    CHECK((one - expected).cwiseAbs().maxCoeff() <= tolerance);
+    CHECK((one - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= tolerance);
     CHECK(one == one.transpose());
     CHECK(symmetric_product(a, b, Transpose::kNo, 4) == one);
     const MatrixXd at = a.transpose();
     const MatrixXd bt = b.transpose();
     const MatrixXd other = symmetric_product(at, bt, Transpose::kYes, 2);
-    CHECK((other - expected).cwiseAbs().maxCoeff() <= tolerance);
+    CHECK((other - expected).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <= tolerance);
     CHECK(symmetric_product(at, bt, Transpose::kYes, 1) == other);
   }
 }
@@ -105,7 +106,8 @@ TEST_CASE("tiled half solves are those of the factor") {
     const MatrixXd b = random_matrix(300, columns, 6);
     MatrixXd one = b;
     numerics::half_solve_tiled(*factor, one, 1);
-    CHECK((whole_product(factor->lower(), one) - b).cwiseAbs().maxCoeff() < 1e-10);
+    CHECK((whole_product(factor->lower(), one) - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() <
+          1e-10);
     MatrixXd three = b;
     numerics::half_solve_tiled(*factor, three, 3);
     CHECK(three == one);

@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "larger.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;
@@ -55,7 +56,7 @@ Tangent from_dense(const Point& p, const theory::ActionCurvature& curvature, con
 double difference(const Tangent& a, const Tangent& b) {
   double largest = 0.0;
   for (std::size_t l = 0; l < a.size(); ++l)
-    largest = std::max(largest, relative_error(a[l], b[l]));
+    largest = headway::testing::larger(largest, relative_error(a[l], b[l]));
   return largest;
 }
 

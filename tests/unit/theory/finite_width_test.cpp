@@ -69,7 +69,10 @@ Moments by_quadrature(const test::TheoryCase& c, const MatrixXd& test_features) 
 
 /// The largest error of a variance, as a part of it.
 double largest_error(const MatrixXd& variance, const Moments& exact) {
-  return (variance.col(0) - exact.variance).cwiseQuotient(exact.variance).cwiseAbs().maxCoeff();
+  return (variance.col(0) - exact.variance)
+      .cwiseQuotient(exact.variance)
+      .cwiseAbs()
+      .maxCoeff<Eigen::PropagateNaN>();
 }
 
 /// The reason of a correction that is not defined, by the first U of its mean that has no Cholesky

@@ -113,7 +113,8 @@ TEST_CASE(
       REQUIRE(relative_error(single->apply_twice(e), products->apply_twice(e)) < 1e-4);
       // the average information is positive semidefinite
       const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(state->average_information());
-      REQUIRE(eigen.eigenvalues().minCoeff() > -1e-10 * eigen.eigenvalues().maxCoeff());
+      REQUIRE(eigen.eigenvalues().minCoeff<Eigen::PropagateNaN>() >
+              -1e-10 * eigen.eigenvalues().maxCoeff());
     }
   }
 }
@@ -228,7 +229,7 @@ TEST_CASE("the predictor's variance is curved along directions as its finite dif
           const MatrixXd far = v(2 * h) + v(-2 * h);
           expected += 0.5 * (16 * near - far - 30 * v(0)) / (12 * h * h);
         }
-        REQUIRE(shift.maxCoeff() < 0.0);
+        REQUIRE(shift.maxCoeff<Eigen::PropagateNaN>() < 0.0);
         REQUIRE(relative_error(shift, expected) < 1e-4);
       }
     }

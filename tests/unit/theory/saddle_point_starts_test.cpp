@@ -96,7 +96,7 @@ TEST_CASE("a random start is F exp(D) F^T, with the same D in all units, and U i
     const MatrixXd inverse = u.at(l).llt().matrixL().solve(MatrixXd::Identity(n, n));
     const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(inverse * moved.at(l) *
                                                         inverse.transpose());
-    REQUIRE(eigen.eigenvalues().minCoeff() > 0.0);
+    REQUIRE(eigen.eigenvalues().minCoeff<Eigen::PropagateNaN>() > 0.0);
     const MatrixXd d = eigen.eigenvectors() *
                        eigen.eigenvalues().array().log().matrix().asDiagonal() *
                        eigen.eigenvectors().transpose();

@@ -9,6 +9,7 @@
 #include "catch.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
+#include "larger.hpp"
 #include "training/model/transformer_engine.hpp"
 
 using namespace headway::training::detail;  // NOLINT: a test
@@ -69,7 +70,7 @@ double most_off(const std::vector<float>& x, const std::vector<float>& y, Index 
   REQUIRE(x.size() == y.size());
   double most = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    most = std::max(most, std::abs(static_cast<double>(x[i]) - y[i]));
+    most = headway::testing::larger(most, std::abs(static_cast<double>(x[i]) - y[i]));
   }
   return most / (static_cast<double>(k + 8) * 0x1p-24);
 }

@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/trainer.hpp"
+#include "larger.hpp"
 #include "training_tasks.hpp"
 
 using namespace headway::training;  // NOLINT: a test
@@ -14,9 +15,9 @@ using headway::Index;
 
 namespace {
 
-float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  float largest = 0.0F;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = larger(largest, std::abs(a[i] - b[i]));
   return largest;
 }
 

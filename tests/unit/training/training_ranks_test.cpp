@@ -14,6 +14,7 @@
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/training/trainer.hpp"
+#include "larger.hpp"
 #include "thread_ranks.hpp"
 #include "training_tasks.hpp"
 
@@ -145,7 +146,7 @@ double largest_difference(const TrainState& a, const TrainState& b) {
   for (std::size_t i = 0; i < a.parameters.size(); ++i) {
     for (std::size_t j = 0; j < a.parameters[i].values.size(); ++j) {
       const double x = a.parameters[i].values[j];
-      most = std::max(most, std::abs(x - b.parameters[i].values[j]));
+      most = headway::testing::larger(most, std::abs(x - b.parameters[i].values[j]));
     }
   }
   return most;

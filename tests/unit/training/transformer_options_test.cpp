@@ -11,6 +11,7 @@
 #include "catch.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
+#include "larger.hpp"
 #include "training/model/named_tensors.hpp"
 #include "training/model/transformer_engine.hpp"
 #include "training/model/transformer_parameters.hpp"
@@ -370,7 +371,7 @@ TEST_CASE("First values have the spreads of their kinds, and one stream each") {
     double largest = 0.0;
     for (const float x : first[i].values) {
       squares += static_cast<double>(x) * x;
-      largest = std::max(largest, std::abs(static_cast<double>(x)));
+      largest = headway::testing::larger(largest, std::abs(static_cast<double>(x)));
     }
     const auto count = static_cast<double>(first[i].values.size());
     const double deviation = std::sqrt(squares / count);

@@ -60,7 +60,7 @@ Study small_study() {
 double difference(const MatrixXd& a, const MatrixXd& b) {
   REQUIRE(a.rows() == b.rows());
   REQUIRE(a.cols() == b.cols());
-  return (a - b).cwiseAbs().maxCoeff() / b.cwiseAbs().maxCoeff();
+  return (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() / b.cwiseAbs().maxCoeff();
 }
 
 std::string refusal(const Study& study, const std::vector<tasks::Dataset>& data) {

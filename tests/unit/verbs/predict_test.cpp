@@ -72,7 +72,7 @@ PredictResult predicted(const Dataset& data, const Dataset& inputs, const Result
 /// Nearly the same numbers.
 bool close(const MatrixXd& a, const MatrixXd& b) {
   return a.rows() == b.rows() && a.cols() == b.cols() &&
-         (a.size() == 0 || (a - b).cwiseAbs().maxCoeff() < kRounding);
+         (a.size() == 0 || (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < kRounding);
 }
 
 std::string refusal(const Dataset& data, const Dataset& inputs) {
