@@ -57,6 +57,7 @@ def checked(model, grouped=True):
 @unittest.skipUnless(HAVE_ALL, "needs PyTorch and transformers")
 class Checks(RankingTest):
     def test_models_of_all_kinds_pass(self):
+        made = 0
         for kind in ("Albert", "Bert", "DistilBert", "GPT2", "Llama", "Roberta", "Qwen2"):
             for attention in ("eager", "sdpa"):
                 if hasattr(transformers, f"{kind}Config"):
@@ -64,8 +65,10 @@ class Checks(RankingTest):
                         model = model_or_none(kind, attention)
                         if model is None:
                             continue
+                        made += 1
                         self.assertEqual(checked(model, True), CHECKS)
                         self.assertEqual(checked(model, False), CHECKS)
+        self.assertGreaterEqual(made, 4)
 
     def broken(self, check, change):
         model = make_model("Bert")
