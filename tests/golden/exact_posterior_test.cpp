@@ -1,5 +1,6 @@
 // The exact chain against posterior means from a sampler that shares no code with it, and, where
 // U_1 is singular, against importance sampling from the prior.
+#include <Eigen/Cholesky>
 #include <array>
 #include <cmath>
 #include <string>

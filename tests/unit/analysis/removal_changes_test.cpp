@@ -1,4 +1,5 @@
 // What a readout loses without a head, by fitting again and again.
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
 #include <cmath>

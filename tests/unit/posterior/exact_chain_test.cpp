@@ -1,5 +1,6 @@
 #include "headway/posterior/exact_chain.hpp"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numbers>

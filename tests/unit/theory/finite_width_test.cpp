@@ -1,5 +1,6 @@
 #include "headway/theory/finite_width.hpp"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <memory>

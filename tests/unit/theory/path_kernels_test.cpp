@@ -1,5 +1,6 @@
 #include "headway/path_kernels.hpp"
 
+#include <Eigen/Cholesky>
 #include <cmath>
 
 #include "catch.hpp"

@@ -2,6 +2,7 @@
 // starts, and starts that are refused.
 #include <fmt/format.h>
 
+#include <Eigen/Cholesky>
 #include <cmath>
 #include <memory>
 #include <string>
