@@ -12,6 +12,7 @@ import pathlib
 import re
 import unittest
 
+from header_chains import chains_of, included_by
 from trees import ROOT, SOURCE_SUFFIXES, MadeTree, RealTree, files_of, first_tier_stem, root_asked_for, sources_of
 
 # core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis}
@@ -283,6 +284,25 @@ class SourcesKnowWhatTheyMay(RealTree):
 
     def test_the_library_reads_nothing_of_its_applications(self):
         self.check(upward_faults(ROOT))
+
+
+class HeadersAreCompiledAlone(unittest.TestCase):
+    def test_each_header_sees_only_what_it_includes(self):
+        included = included_by(ROOT / "include")
+        chains = chains_of(included)
+        self.assertEqual(sorted(header for chain in chains for header in chain), sorted(included))
+        self.assertGreater(len(included), 100)
+        self.assertLess(len(chains), len(included) / 2)
+        for chain in chains:
+            for number, header in enumerate(chain):
+                self.assertLessEqual(set(chain[:number]), included[header], header)
+
+    def test_few_chains(self):
+        included = {"a": set(), "b": {"a"}, "c": {"a"}, "d": {"a", "b", "c"}, "e": {"f"}, "f": {"e"}}
+        chains = chains_of(included)
+        self.assertEqual(len(chains), 4)
+        self.assertIn(["e"], chains)  # of two that include each other neither may come first
+        self.assertIn(["f"], chains)
 
 
 class RulesCatchViolations(MadeTree):
