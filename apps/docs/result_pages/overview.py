@@ -107,8 +107,8 @@ def _heads():
     ranked, best, single = ranking.over_columns("fixed")
     return [
         ["Heads of trained transformers: rank correlation with removal, HYLA", "-",
-         f"theory {theory} and {theory_again}, gradient sensitivity {hyla} and {hyla_again}, made twice", "theory does not predict losses",
-         _link("trained-heads", "hyla-heads", "hyla-heads-again")],
+         f"theory {theory} and {theory_again}, gradient sensitivity {hyla} and {hyla_again}, made twice",
+         "theory does not predict losses", _link("trained-heads", "hyla-heads", "hyla-heads-again")],
         ["Heads of pretrained networks: rank correlation with removal, four data sets", "-",
          f"theory {change}, gradient sensitivity {sensitivity}",
          "gradient sensitivity ranks better", _link("pretrained-heads", "pretrained-heads")],
