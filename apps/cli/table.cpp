@@ -13,7 +13,7 @@ namespace headway::cli {
 namespace {
 
 constexpr std::string_view kGap = "  ";
-/// A spread of so small a part of the value is what rounding leaves where all values are one.
+/// Values that differ by less than this part of them differ by rounding alone.
 constexpr double kRounding = 1e-12;
 
 /// The power of ten of the first digit.

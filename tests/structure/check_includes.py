@@ -217,8 +217,8 @@ ALSO_BRING = {"pair": {"map"}, "string_view": {"string"}, "size_t": {"array", "s
 
 
 def standard_include_faults(root):
-    """A public header includes the standard headers and Eigen's of what it uses, or another public header does that it includes.
-    The compiler does not tell, since these headers are precompiled where every public header is compiled alone."""
+    """What a public header uses of the standard library and of Eigen is included: by itself, or by a public header that it
+    includes. The compiler does not tell, since headers are compiled alone with these precompiled."""
     headers = [name for name in sources_of(root) if name.startswith("include/")]
     texts = {name: re.sub(r"//[^\n]*", "", (root / name).read_text()) for name in headers}
     included = {name: {target for _, _, target in includes_of(root, name)} for name in headers}

@@ -24,13 +24,13 @@ def removed_again():
 def correlations(result, variant, name):
     """Rank correlations of a score with the rise of the loss, one for each network of a variant. Scores that cover all layers are
     compared over the ranked heads alone."""
-    layers_of_both = [removed()[0], removed_again()[0]]
+    ranks_all = name.startswith("theory") or result is removed()[0] or result is removed_again()[0]
     found = []
     for run in result["runs"]:
         if run["variant"] != variant:
             continue
         scores = next(score for key, score in run["network"]["scores"].items() if re.sub(r" \S+-\d ", " ", key) == name)
-        if result in layers_of_both or name.startswith("theory"):
+        if ranks_all:
             found.append(scores["error_rise_spearman"])
         else:
             of = [at for at, layer in enumerate(run["heads"]["layer"]) if layer == 2]

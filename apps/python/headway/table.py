@@ -205,7 +205,7 @@ def measured_text(value: float, error: float, digits: int = 4) -> str:
     many decimals. "(2.04 +- 0.04)e-06" where that would be long; without an error the value alone, with `digits` decimals."""
     if not math.isfinite(value) or not math.isfinite(error):
         return _number(value, digits)
-    if not error > 1e-12 * abs(value):  # what rounding leaves where all values are one
+    if not error > 1e-12 * abs(value):  # the values differ by rounding alone
         return _number(value, digits) + " +- 0"
     power = math.floor(math.log10(error))
     decimals = 1 - power if error / 10.0**power < 3.55 else -power  # the rule of the Particle Data Group
