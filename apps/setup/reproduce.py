@@ -5,7 +5,7 @@
 Prints one table: the number now, the recorded one, the published one, and their differences in standard errors.
 Exit code 1 where one differs from the recorded number by more than its stated error allows. --update records what
 was found. The runs and rows are in data/results/reproduce.json; what a run trains, and its codes or orders of heads,
-are recorded in a file of their own beside it. Without --only longer runs are listed below the table.
+are recorded in a file of their own beside it. Without --only the other files are listed below the table.
 """
 
 import argparse
@@ -191,7 +191,7 @@ def main():
         rows += of_run
     print("differences in standard errors\n" + table_of(rows))
     if not given.only:
-        print("\nlonger runs, which are not made again\n" + longer_runs(record["runs"]))
+        print("\nother files, which are not made again\n" + longer_runs(record["runs"]))
     if given.update:
         record_again(record, [row for row in rows if "ours" in row])
         return 0

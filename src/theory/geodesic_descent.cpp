@@ -116,15 +116,15 @@ void GeodesicDescent::record(double log_step) {
                      std::log10(first / options_.gradient_tolerance));
 }
 
-/// The norm is over max N, and the action of a narrow layer is as steep as its own width. So where
-/// widths differ by many orders of magnitude, U may be wrong by far more than a small norm says.
+/// Whether U is as exact as a small norm says. The norm is over max N, and the action of a narrow
+/// layer is only as steep as its own width. So it must be small over the smallest width, too. Or it
+/// is all rounding, or the last step hardly moved U.
 bool GeodesicDescent::settled(double norm) const {
   const std::vector<Index>& widths = action_.architecture().widths;
   const double smallest = static_cast<double>(*std::min_element(widths.begin(), widths.end()));
   const double close = kUneven * options_.gradient_tolerance;
   return norm * action_.architecture().largest_width() / smallest <= close ||
          norm <= kRoundings * std::numeric_limits<double>::epsilon() ||
-         summary_.iterations >= options_.max_iterations ||
          (summary_.iterations > 0 && summary_.history.back().log_step <= close);
 }
 
