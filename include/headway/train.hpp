@@ -47,11 +47,12 @@ struct TrainHooks {
 
 /// `headway train`: one training::Trainer for each run, `share.jobs` of them at once with
 /// `share.threads` threads each (0: as the study says). Where training::stacks_runs() says so, runs
-/// of one shape are stacked, as many at once as fit the memory of the GPU. The results are the same
-/// to the last bit for any numbers. Interruption and divergence are values. The state of an
-/// interrupted run goes on to the same bits. After an error in one run the others stop as if
-/// interrupted, then it is thrown. Errors: kBadStudy as check_train_run, kUnavailable without
-/// LibTorch or CUDA, kBadData for a state of another model.
+/// of one shape are stacked. Stacks and single runs are then trained side by side, as many runs as
+/// fit the memory of the GPU. The results are the same to the last bit for any numbers.
+/// Interruption and divergence are values. The state of an interrupted run goes on to the same
+/// bits. After an error in one run the others stop as if interrupted, then it is thrown. Errors:
+/// kBadStudy as check_train_run, kUnavailable without LibTorch or CUDA, kBadData for a state of
+/// another model.
 TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
                   const TrainHooks& hooks = {}, JobShare share = {1, 0});
 

@@ -129,7 +129,7 @@ class Stacks(TrainTest):
         with h5py.File(self.path("parts.h5")) as file:  # the third run was never begun
             self.assertEqual([run.attrs["outcome"] for run in file["runs"].values()], ["interrupted"] * 2)
         stacked, how = self.train("parts.h5", 3, LONG, HEADWAY_TEST_MEMORY=TWO_FIT)
-        self.assertEqual(how, ["stack 2", "stack 1"])
+        self.assertEqual(how, ["stack 2", "alone"])
         self.check_same(stacked, whole)
 
     def test_networks_that_the_step_does_not_serve_are_trained_alone(self):
@@ -149,12 +149,26 @@ class Stacks(TrainTest):
     def test_runs_that_the_memory_does_not_hold_wait_for_the_next_stack(self):
         alone, _ = self.train("alone.h5", 1, ["--set", "sweep.seed=[1,2,3,4,5]"])
         # None fits, so that each is trained by itself; two fit; all do.
-        for memory, expected in (("1", ["stack 1"] * 5), (TWO_FIT, ["stack 2", "stack 2", "stack 1"]), ("1e9", ["stack 5"])):
+        for memory, expected in (("1", ["alone"] * 5), (TWO_FIT, ["stack 2", "stack 2", "alone"]), ("1e9", ["stack 5"])):
             with self.subTest(memory=memory):
                 stacked, how = self.train(f"{memory}.h5", 5, ["-v", "--set", "sweep.seed=[1,2,3,4,5]"], HEADWAY_TEST_MEMORY=memory)
                 self.assertEqual(how, expected)
                 self.check_same(stacked, alone)
-                self.assertEqual("holds 2 of 5 runs at once; the next stack has 2" in self.told, memory == TWO_FIT, self.told)
+                self.assertEqual("holds 2 of 5 runs at once: they are trained in 3 parts" in self.told, memory == TWO_FIT, self.told)
+
+    def test_stacks_of_different_shapes_are_trained_side_by_side_to_the_bits_of_runs_alone(self):
+        sweep = ["--set", "sweep.seed=[1,2]", "--set", 'sweep.train.attention=["hyla","softmax"]']
+        alone, how = self.train("alone.h5", 1, sweep)
+        self.assertEqual(how, ["alone"] * 4)
+        stacked, how = self.train("stacked.h5", 4, sweep)
+        self.assertEqual(how, ["stack 2"] * 2)
+        self.check_same(stacked, alone)
+        # Of three runs at once the second stack of two waits; the shapes of one run each do not.
+        more = ["--set", "sweep.seed=[1]", "--set", 'sweep.train.attention=["hyla","softmax","linear"]']
+        stacked, how = self.train("more.h5", 3, more)
+        self.assertEqual(how, ["alone"] * 3)
+        alone, _ = self.train("each.h5", 1, more)
+        self.check_same(stacked, alone)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/training/training_stack.hpp"
+#include "verbs/networks/shared_room.hpp"
 
 namespace headway {
 namespace {
@@ -103,8 +104,9 @@ class Grid {
   /// Trains run `index` to its end, or to the interruption; one that is done only joins the others.
   /// In a stack it has entered `place`.
   void train(std::size_t index, training::TrainingStack* stack = nullptr, Index place = 0);
-  /// Trains these runs in stacks: as many in one as fit the memory of the device, then the next.
-  void train_stacks(std::vector<std::size_t> waiting);
+  /// Trains stacks and single runs side by side, `jobs` runs at most: as many as fit the memory of
+  /// the device, then the next.
+  void train_stacks(const Stacks& stacks, int jobs);
 
   /// The runs that began, in order.
   [[nodiscard]] TrainResult result();
@@ -163,8 +165,13 @@ class Grid {
   /// The run as it stands before this call, and its task; nothing where it may not begin any more.
   std::optional<std::pair<TrainTask, TrainedRun>> begin(std::size_t index);
   void train(std::size_t index, const TrainTask& task, TrainedRun& run, training::Trainer& trainer);
-  /// How many of these runs the next stack takes.
-  [[nodiscard]] std::size_t next_stack(const std::vector<std::size_t>& waiting);
+  /// Runs that are trained in the same steps, and the share of the device that they take.
+  struct Stack {
+    std::vector<std::size_t> runs;
+    double share = 1.0;
+  };
+  /// Runs of one shape, in stacks that the memory of the device holds.
+  [[nodiscard]] std::vector<Stack> stacks_that_fit(const std::vector<std::size_t>& runs, int jobs);
   /// Trains these runs side by side, each in a thread of its own.
   void train_stack(const std::vector<std::size_t>& runs);
 
@@ -237,30 +244,47 @@ void Grid::train(std::size_t index, const TrainTask& task, TrainedRun& run,
   if (hooks_.save) hooks_.save(index, run);
 }
 
-void Grid::train_stacks(std::vector<std::size_t> waiting) {
-  while (!waiting.empty()) {
-    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(next_stack(waiting));
-    train_stack({waiting.begin(), end});
-    waiting.erase(waiting.begin(), end);
-  }
+void Grid::train_stacks(const Stacks& stacks, int jobs) {
+  std::vector<Stack> all;
+  const auto add = [&](const std::vector<std::size_t>& runs) {
+    for (Stack& stack : stacks_that_fit(runs, jobs)) all.push_back(std::move(stack));
+  };
+  for (const std::vector<std::size_t>& runs : stacks.stacks) add(runs);
+  for (const std::size_t run : stacks.alone) add({run});
+  SharedRoom device;
+  run_jobs(all.size(), static_cast<std::size_t>(jobs), [&](std::size_t i) {
+    const SharedRoom::Stay stay(device, all[i].share);
+    if (all[i].runs.size() > 1) {
+      train_stack(all[i].runs);
+    } else {
+      train(all[i].runs.front());
+    }
+  });
 }
 
-std::size_t Grid::next_stack(const std::vector<std::size_t>& waiting) {
-  const std::size_t all = waiting.size();
-  if (all == 1 || interrupted()) return all;  // an interrupted call begins no run
-  const Study& study = runs_[waiting.front()].study;
+std::vector<Grid::Stack> Grid::stacks_that_fit(const std::vector<std::size_t>& runs, int jobs) {
+  if (interrupted()) return {{runs, 1.0}};  // no run begins any more
+  const Study& study = runs_[runs.front()].study;
   const TrainTask task = make_task_(study);
   check_train_run(study, *task.task);
   const auto most = static_cast<std::size_t>(training::runs_that_fit_one_stack(
-      study.train.model, resolved_run(study), task.task->format(), static_cast<Index>(all)));
-  if (most >= all) return all;
-  const std::size_t stacks = (all + most - 1) / most;
-  const std::size_t next = (all + stacks - 1) / stacks;  // all of about the same size
-  observer_.note(
-      fmt::format("the memory of the device holds {} of {} runs at once; "
-                  "the next stack has {}",
-                  most, all, next));
-  return next;
+      study.train.model, resolved_run(study), task.task->format(), static_cast<Index>(jobs)));
+  const std::size_t count = (runs.size() + most - 1) / most;
+  if (count > 1) {
+    observer_.note(fmt::format(
+        "the memory of the device holds {} of {} runs at once: they are trained in {} parts", most,
+        runs.size(), count));
+  }
+  std::vector<Stack> stacks;
+  for (std::size_t i = 0; i < count; ++i) {  // of about the same size
+    const auto at = [&](std::size_t part) {
+      return runs.begin() + static_cast<std::ptrdiff_t>((part * runs.size() + count - 1) / count);
+    };
+    stacks.push_back({{at(i), at(i + 1)}, 0.0});
+    stacks.back().share =
+        static_cast<double>(stacks.back().runs.size()) / static_cast<double>(most);
+  }
+  return stacks;
 }
 
 void Grid::train_stack(const std::vector<std::size_t>& runs) {
@@ -329,10 +353,12 @@ TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::si
   Grid grid(runs, make_task, observer, hooks, share.threads);
   const bool stacked = share.jobs > 1 && hooks.ranks == nullptr && training::stacks_runs();
   for (const std::vector<std::size_t>& group : groups_of_precision(runs, numbers, share.jobs)) {
-    const Stacks stacks = stacked ? stacks_of(runs, group, share.jobs) : Stacks{{}, group};
-    for (const std::vector<std::size_t>& stack : stacks.stacks) grid.train_stacks(stack);
-    run_jobs(stacks.alone.size(), static_cast<std::size_t>(share.jobs),
-             [&](std::size_t i) { grid.train(stacks.alone[i]); });
+    if (stacked) {
+      grid.train_stacks(stacks_of(runs, group, share.jobs), share.jobs);
+    } else {
+      run_jobs(group.size(), static_cast<std::size_t>(share.jobs),
+               [&](std::size_t i) { grid.train(group[i]); });
+    }
   }
   if (hooks.ranks != nullptr) hooks.ranks->go_on(false);  // notices a rank that failed at its end
   TrainResult result = grid.result();

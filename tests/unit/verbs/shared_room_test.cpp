@@ -1,0 +1,67 @@
+#include "verbs/networks/shared_room.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace {
+
+using headway::SharedRoom;
+
+struct Met {
+  int most = 0;      // that were in the room at once
+  double sum = 0.0;  // the largest one of their shares
+};
+
+/// Work of these shares, a thread each. Each one stays until `together` have met, or for a while.
+Met work_of(const std::vector<double>& shares, int together, std::chrono::milliseconds patience) {
+  SharedRoom room;
+  std::mutex guard;
+  std::condition_variable changed;
+  Met met;
+  int inside = 0;
+  double sum = 0.0;
+  std::vector<std::jthread> threads;
+  for (const double share : shares) {
+    threads.emplace_back([&, share] {
+      const SharedRoom::Stay stay(room, share);
+      std::unique_lock lock(guard);
+      ++inside;
+      sum += share;
+      met = {std::max(met.most, inside), std::max(met.sum, sum)};
+      changed.notify_all();
+      changed.wait_for(lock, patience, [&] { return met.most >= together; });
+      --inside;
+      sum -= share;
+    });
+  }
+  threads.clear();  // joins them
+  return met;
+}
+
+constexpr std::chrono::milliseconds kShort{20};
+constexpr std::chrono::seconds kLong{30};
+
+}  // namespace
+
+TEST_CASE("work whose shares add up to one is in a room at the same time") {
+  CHECK(work_of({1.0 / 3, 1.0 / 3, 1.0 / 3}, 3, kLong).most == 3);
+  CHECK(work_of({0.5, 0.25, 0.25}, 3, kLong).most == 3);
+}
+
+TEST_CASE("work waits where the shares would add up to more than one") {
+  const Met met = work_of({0.5, 0.5, 0.5, 0.5, 0.5}, 5, kShort);
+  CHECK(met.most == 2);
+  CHECK(met.sum == 1.0);
+}
+
+TEST_CASE("work that takes more than a room has is there by itself, and ends") {
+  const Met met = work_of({4.0, 7.0, 3.0}, 3, kShort);
+  CHECK(met.most == 1);
+  CHECK(met.sum == 7.0);
+}
