@@ -1,9 +1,10 @@
 """What can be read off attention weights: of fuzzy logic, and of SRAVEN."""
 
-from recorded import average, load, shown
-from sraven import ORDER, one_seed_apart
+from recorded import average, load, shown, spearman
+from sraven import ORDER, accuracy, full_of_each_precision
 
 ALL_LAYERS = 0
+FULL = {"full-length-latents": "float32", "tf32-latents": "TF32"}  # files of SRAVEN at full length, and their precision
 
 
 def fuzzy_results():
@@ -54,14 +55,15 @@ def rises_table():
     return rows
 
 
-def sraven(length="full-length-latents"):
-    """[(run, {(decoder, layer): group})] of the networks of sraven-reference. `length` is "full-length-latents", or "latents" for
-    those trained for a fifth of it."""
+def sraven(*names):
+    """[(run, {(decoder, layer): decoder})] of the networks of sraven-reference in these files: those of full length unless there
+    are names."""
     found = []
-    for result in load(f"sraven-{length}"):
+    for result in (result for name in names or FULL for result in load(f"sraven-{name}")):
         for run in result["runs"]:
-            groups = [group for group in result["groups"] if group["label"] == run["label"]]
-            found.append((run, {(group["decoder"], group["layer"]): group for group in groups}))
+            layers = {ALL_LAYERS: run["all_layers"], **{layer["layer"]: layer for layer in run["layers"]}}
+            found.append((run, {(decoder["name"], number): decoder for number, layer in layers.items()
+                                for decoder in layer["decoders"]}))
     return sorted(found, key=lambda one: (ORDER.index(one[0]["variant"]), one[0]["seed"]))
 
 
@@ -71,20 +73,26 @@ def cosines(run, number):
     return alike["same_label"], alike["different_label"]
 
 
-def sraven_table(length="full-length-latents"):
-    rows = [["attention", "seed", "rule", "untrained", "shuffled", "answer", "untrained", "cosine, same rule",
-             "cosine, two rules"]]
-    for run, groups in sraven(length):
-        rule, answer = (groups[name, ALL_LAYERS] for name in ("rule", "answer"))
-        same, different = cosines(run, 3)
-        rows.append([run["variant"], run["seed"], shown(rule["held_out"], 3, rule["standard_error"]), shown(rule["untrained"], 3),
-                     shown(rule["shuffled"], 3), shown(answer["held_out"], 3, answer["standard_error"]),
-                     shown(answer["untrained"], 3), shown(same, 2), shown(different, 2)])
-    return rows
+def sraven_row(run, groups, words):
+    rule, answer = (groups[name, ALL_LAYERS] for name in ("rule", "answer"))
+    same, different = cosines(run, 3)
+    return [run["variant"], run["seed"], *words, shown(rule["held_out"], 3, rule["standard_error"]), shown(rule["untrained"], 3),
+            shown(rule["shuffled"], 3), shown(answer["held_out"], 3, answer["standard_error"]),
+            shown(answer["untrained"], 3), shown(same, 2), shown(different, 2)]
+
+
+NUMBERS = ["rule", "untrained", "shuffled", "answer", "untrained", "cosine, same rule", "cosine, two rules"]
+
+
+def sraven_table():
+    rows = [(run, groups, precision) for name, precision in FULL.items() for run, groups in sraven(name)]
+    rows.sort(key=lambda one: (ORDER.index(one[0]["variant"]), one[0]["seed"]))
+    return [["attention", "seed", "precision", *NUMBERS],
+            *(sraven_row(run, groups, [precision]) for run, groups, precision in rows)]
 
 
 def sraven_fifth_table():
-    return sraven_table("latents")
+    return [["attention", "seed", *NUMBERS], *(sraven_row(run, groups, []) for run, groups in sraven("latents"))]
 
 
 def one_head():
@@ -118,11 +126,24 @@ def small_chances():
     return [shown(decoded[name]["chance"], 3) for name in ("rule", "answer")]
 
 
-def sraven_claim(length="full-length-latents"):
+def sraven_claim(*names):
     """Scores of rules: the least and the largest over networks, and the largest of untrained networks and shuffled labels."""
-    rules = [groups["rule", ALL_LAYERS] for _, groups in sraven(length)]
+    rules = [groups["rule", ALL_LAYERS] for _, groups in sraven(*names)]
     return [shown(min(rule["held_out"] for rule in rules), 2), shown(max(rule["held_out"] for rule in rules), 2),
             shown(max(max(rule["untrained"], rule["shuffled"]) for rule in rules), 2)]
+
+
+def with_accuracy():
+    """[(network, accuracy on held-out rule sets, its decoders)] of full length."""
+    trained = full_of_each_precision()
+    return [((run["variant"], run["seed"]), accuracy(trained[precision][run["variant"], run["seed"]]), groups)
+            for name, precision in FULL.items() for run, groups in sraven(name)]
+
+
+def correlations_with_accuracy():
+    """Over networks of full length, of the accuracy with how well rules and answers are read off codes."""
+    _, accuracies, groups = zip(*with_accuracy(), strict=True)
+    return [shown(spearman(accuracies, [one[name, ALL_LAYERS]["held_out"] for one in groups]), 2) for name in ("rule", "answer")]
 
 
 def alike_in_layer_2():
@@ -141,11 +162,12 @@ SENTENCES = [
     ("results/fuzzy-logic-codes.md", "F1 is {} to {}, chance {}.", terms_of_trained),
     ("results/sraven-codes.md", "a balanced accuracy of {} to {}. Before training, or with shuffled labels, it has at most {}.",
      sraven_claim),
-    ("results/sraven-codes.md", "After 4 million instances the range is {} to {}.", lambda: sraven_claim("latents")[:2]),
-    ("results/sraven-codes.md", "its seed 1 is ahead of seed 2 by {} points.", lambda: one_seed_apart("full-length", 1)),
+    ("results/sraven-fifth.md", "After 4 million instances the range is {} to {}.", lambda: sraven_claim("latents")[:2]),
+    ("results/sraven-codes.md", "The rank correlation of held-out accuracy is {} with rules, and {} with answers",
+     correlations_with_accuracy),
     ("results/sraven-codes.md", "Chance is {} for rules, which the position of the feature tells in part, and {} for answers.",
      sraven_chances),
     ("results/sraven-codes.md", "Chance is {} for these rules and {} for these answers.", small_chances),
-    ("results/sraven-codes.md", "In layer 2 of HYLA's second seed the accuracy is {}, and both cosines are {}.",
+    ("results/sraven-fifth.md", "In layer 2 of HYLA's second seed the accuracy is {}, and both cosines are {}.",
      alike_in_layer_2),
 ]

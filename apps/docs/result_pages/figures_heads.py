@@ -7,7 +7,7 @@ import one_shot
 import pretrained
 import ranking
 import removal
-from figures_networks import COLOURS, DARKER, PAPER, named, titled
+from figures_networks import COLOURS, DARKER, PAPER, SEEDS, named, titled
 from recorded import mean_and_error, published
 from headway.figures import style
 
@@ -39,15 +39,15 @@ def fuzzy_codes():
 def sraven_codes():
     figure = style.new_figure(7.6, 5.0)
     grid = figure.subplots(2, 2, sharey=True, sharex=True)
-    for panels, (length, words) in zip(grid, (("full-length-latents", "20 million instances"), ("latents", "4 million"))):
+    for panels, (files, words) in zip(grid, (((), "20 million instances"), (("latents",), "4 million"))):
         for axes, decoder, chance in zip(panels, ("rule", "answer"), map(float, codes.sraven_chances())):
-            _codes_by_layer(axes, codes.sraven(length), decoder)
+            _codes_by_layer(axes, codes.sraven(*files), decoder)
             axes.axhline(chance, color=style.MUTED, linestyle=":", linewidth=1)
             axes.annotate("chance", (2.6, chance), fontsize=8, color=style.MUTED, va="bottom")
             axes.set_xticks([1, 2, 3, 4, 5.2, 5.95], ["1", "2", "3", "4", "all", "un-\ntrained"])
-            titled(axes, f"{decoder}, {words}", "layer" if length == "latents" else "")
+            titled(axes, f"{decoder}, {words}", "layer" if files else "")
         panels[0].set_ylabel("balanced accuracy")
-    style.legend_outside(grid[1][1])
+    style.legend_outside(grid[0][1])
     return figure
 
 
@@ -56,10 +56,12 @@ def _codes_by_layer(axes, networks, decoder):
         found = [groups[decoder, layer] for layer in (1, 2, 3, 4, codes.ALL_LAYERS)]
         colour = (COLOURS | DARKER)[run["variant"]]
         values = [group["held_out"] for group in found]
-        axes.plot([1, 2, 3, 4], values[:4], color=colour, linestyle="-" if run["seed"] == 1 else "--", linewidth=1.2,
-                  label=run["variant"] if run["seed"] == 1 else None)
-        axes.errorbar(5 + 0.06 * at, values[4], yerr=found[4]["standard_error"], fmt="o", color=colour, capsize=2)
-        axes.plot(5.75 + 0.06 * at, found[4]["untrained"], "x", color=colour, markersize=4)
+        first = run["variant"] not in [other["variant"] for other, _ in networks[:at]]
+        axes.plot([1, 2, 3, 4], values[:4], color=colour, linestyle=SEEDS[run["seed"]], linewidth=1.2,
+                  label=run["variant"] if first else None)
+        beside = 0.5 * at / len(networks)
+        axes.errorbar(5 + beside, values[4], yerr=found[4]["standard_error"], fmt="o", color=colour, capsize=2, markersize=4)
+        axes.plot(5.75 + beside, found[4]["untrained"], "x", color=colour, markersize=4)
 
 
 def one_shot_images():
@@ -206,7 +208,7 @@ def head_ranking():
 FIGURES = {
     "head-ranking": (head_ranking, ("results/head-ranking.json",)),
     "fuzzy-logic-codes": (fuzzy_codes, ("results/fuzzy-logic-latents.json",)),
-    "sraven-codes": (sraven_codes, ("results/sraven-full-length-latents.json", "results/sraven-latents.json")),
+    "sraven-codes": (sraven_codes, ("results/sraven-full-length-latents.json", "results/sraven-tf32-latents.json", "results/sraven-latents.json")),
     "one-shot-images": (one_shot_images, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json")),
     "one-shot-heads": (one_shot_heads, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json",
                                         "studies/published.json")),

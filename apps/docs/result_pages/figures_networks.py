@@ -11,7 +11,8 @@ from recorded import mean_and_error, published, runs_of
 from headway.figures import style
 
 COLOURS = {"softmax": style.OVERLAY[5], "linear": style.OVERLAY[4], "hyla": style.OVERLAY[3]}
-DARKER = {"linear_rms_head": "#8a5a00", "hyla_linear_value": "#7a3b62"}
+DARKER = {"linear_rms_head": "#8a5a00", "hyla_linear_value": "#7a3b62", "hyla_no_rms_head": "#c0392b"}
+SEEDS = {1: "-", 2: "--", 3: ":"}  # lines
 PAPER = {"fmt": "D", "color": style.MUTED, "markerfacecolor": "white", "capsize": 2.5, "label": "published"}
 
 
@@ -114,10 +115,12 @@ def sraven_reference():
     figure = style.new_figure(7.8, 3.2)
     curves, ends = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1]}, sharey=True)
     colours = COLOURS | DARKER
+    named_before = set()
     for (label, seed), run in sraven.full().items():
         curve = run["curves"]["held_out"]
         curves.plot(128 * np.array(curve["step"]) / 1e6, 100 * np.array(curve["accuracy"]), color=colours[label],
-                    linestyle="-" if seed == 1 else "--", label=label if seed == 1 else None)
+                    linestyle=SEEDS[seed], label=label if label not in named_before else None)
+        named_before.add(label)
     for (label, seed), run in sraven.reference().items():
         curve = run["curves"]["held_out"]
         curves.plot(128 * np.array(curve["step"]) / 1e6, 100 * np.array(curve["accuracy"]), color=colours[label],
@@ -126,19 +129,20 @@ def sraven_reference():
     curves.axhline(100 * ceiling, color=style.MUTED, linewidth=1, linestyle=":")
     curves.annotate("best possible", (20.0, 100 * ceiling - 5.5), ha="right", color=style.MUTED, fontsize=8.5)
     curves.set_ylim(0, 100)
-    titled(curves, "seed 1 (lines), seed 2 (dashes), a fifth (thin)", "instances (millions)",
+    titled(curves, "seeds 1 (lines), 2 (dashes), 3 (dots), a fifth (thin)", "instances (millions)",
            "accuracy on held-out rule sets (%)")
     curves.legend(loc="lower right")
     for at, label in enumerate(sraven.ORDER):
-        for length, marker, shift in (("full-length", "o", 0.1), ("reference", "_", 0.24)):
-            values = [sraven.accuracy(run) for (name, _), run in sraven.reference(length).items() if name == label]
-            words = "here, 20 million" if length == "full-length" else "here, 4 million"
+        for runs, marker, shift, words in ((sraven.full(), "o", 0.1, "here, 20 million"),
+                                           (sraven.reference(), "_", 0.24, "here, 4 million")):
+            values = [sraven.accuracy(run) for (name, _), run in runs.items() if name == label]
             ends.plot([at + shift] * len(values), values, marker, color=colours[label], markersize=5 if marker == "o" else 7,
                       label=words if at == 0 else None, linestyle="none")
         value, error = published(sraven.PAPER)[label]
         ends.errorbar(at - 0.12, value, yerr=error, **PAPER | {"label": "published, 20 million" if at == 0 else None})
     titled(ends, "at the end")
     named(ends, [label.replace("linear_rms_head", "linear_\nrms_head").replace("hyla_linear_value", "hyla_linear\n_value")
+                 .replace("hyla_no_rms_head", "hyla_no_\nrms_head")
                  for label in sraven.ORDER])
     ends.tick_params(axis="x", labelsize=7.5)
     ends.legend(loc="lower left")
@@ -228,7 +232,7 @@ FIGURES = {
     "fuzzy-logic-scaling": (scaling, _of("fuzzy-logic-scaling")),
     "attention-ablation": (ablation, _of("fuzzy-logic-reference", "attention-ablation") + _PAPERS),
     "fuzzy-logic-small": (small, _of("fuzzy-logic-small", "fuzzy-logic-encoder")),
-    "sraven": (sraven_reference, _of("sraven-full-length", "sraven-reference") + _PAPERS),
+    "sraven": (sraven_reference, _of("sraven-full-length", "sraven-tf32", "sraven-reference") + _PAPERS),
     "sraven-small": (sraven_small, _of("sraven-small")),
     "hidden-markov": (hidden_markov_chains, _of("reproduce") + _PAPERS),
     "learned-attention": (learned_attention, _of("learned-attention")),

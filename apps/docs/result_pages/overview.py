@@ -69,11 +69,15 @@ def _fuzzy_logic():
 
 
 def _sraven():
-    paper, (softmax, _, hyla) = published(sraven.PAPER), sraven.reference_means("full-length")
+    paper, (softmax, _, hyla) = published(sraven.PAPER), sraven.reference_means(sraven.full())
+    early = dict(zip(sraven.VARIANTS, sraven.reference_means(sraven.reference())))
     return [
         ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
-         f"softmax {softmax}, HYLA {hyla}, one and two seeds", "HYLA ahead, in few seeds",
-         _link("sraven", "sraven-full-length", "sraven-reference", "sraven-bf16")],
+         f"softmax {softmax}, HYLA {hyla}", "HYLA ahead, as published",
+         _link("sraven", "sraven-full-length", "sraven-tf32", "sraven-bf16")],
+        ["SRAVEN at a fifth of the length: accuracy (%) on held-out rule sets", "-",
+         f"softmax {early['softmax']}, HYLA {early['hyla']}", "no effect is shown",
+         _link("sraven-fifth", "sraven-reference", "sraven-latents")],
         ["SRAVEN made small: accuracy (%) on held-out rule sets", "-", f"HYLA less softmax {sraven.small_claim()[0]}",
          "no effect is shown",
          _link("sraven-small", "sraven-small")]]
@@ -86,7 +90,8 @@ def _codes():
         ["Codes of fuzzy logic: F1 of terms", "a figure", f"{least} to {most}, chance {chance}",
          "terms readable, HYLA not ahead", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
         ["Codes of SRAVEN: accuracy of rules", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
-         "HYLA not ahead on rules", _link("sraven-codes", "sraven-full-length-latents", "sraven-latents", "sraven-small-latents")]]
+         "HYLA not ahead on rules", _link("sraven-codes", "sraven-full-length-latents", "sraven-tf32-latents",
+               "sraven-small-latents")]]
 
 
 def _decodability():

@@ -3,7 +3,10 @@
 from recorded import average, difference, final, grouped, mean_and_error, of_kind, pair, published, runs_of, shown
 
 VARIANTS = ("softmax", "linear", "hyla")
-ORDER = ("softmax", "linear", "linear_rms_head", "hyla_linear_value", "hyla")
+ORDER = ("softmax", "linear", "linear_rms_head", "hyla_linear_value", "hyla_no_rms_head", "hyla")
+# Files with networks of full length, and the precision that these were trained in.
+FULL_LENGTH = {"full-length": "float32", "tf32": "TF32", "bf16": "bf16"}
+SEEDS = (1, 2, 3)
 PAPER = "S25, table A1, SRAVEN"
 
 
@@ -40,71 +43,114 @@ def small_gain():
     return [average(a - b for a, b in zip(gains["hyla"], gains["softmax"], strict=True))]
 
 
-def reference(length="reference"):
-    """{(attention, seed): run}, sorted by VARIANTS, of a fifth of the published length ("reference") or of all of it ("full-length")."""
-    runs = {(run["label"], run["seed"]): run for result in of_kind(f"sraven-{length}", "train") for run in result["runs"]}
+def in_order(runs):
+    """{(attention, seed): run}, sorted by ORDER and seed."""
     return dict(sorted(runs.items(), key=lambda one: (ORDER.index(one[0][0]), one[0][1])))
 
 
+def reference():
+    """{(attention, seed): run} of a fifth of the published length."""
+    return in_order({(run["label"], run["seed"]): run for run in runs_of("sraven-reference")})
+
+
+def full_of_each_precision():
+    """{precision: {(attention, seed): run}} of the published length."""
+    return {precision: in_order({(run["label"], run["seed"]): run for result in of_kind(f"sraven-{name}", "train")
+                                 for run in result["runs"]}) for name, precision in FULL_LENGTH.items()}
+
+
 def full():
-    return reference("full-length")
+    """{(attention, seed): run} of the published length: the networks that are compared. All of one seed are of one precision, which
+    is float32 in seed 1 and TF32 in the others."""
+    runs = full_of_each_precision()
+    return in_order({network: run for precision in ("float32", "TF32") for network, run in runs[precision].items()
+                     if (network[1] == 1) == (precision == "float32")})
 
 
 def by_variant(runs):
     return grouped(runs.values(), "label")
 
 
-def reference_row(run, name):
-    return [name, run["seed"], pair(published(PAPER)[run["label"]]), shown(accuracy(run)), shown(accuracy(run, "test")),
+def reference_row(run, words):
+    return [run["label"], run["seed"], *words, pair(published(PAPER)[run["label"]]), shown(accuracy(run)), shown(accuracy(run, "test")),
             shown(final(run, "held_out", "accuracy_per_feature", 100)), shown(run["train_loss"], 3)]
 
 
-def reference_table(length="reference", column="published, five times as long", rounded=()):
-    runs = reference(length)
-    rows = [["attention", "seed", column, "`held_out`", "`test`", "features of `held_out`", "train loss"]]
-    rows += [reference_row(run, label) for (label, _), run in runs.items()]
-    rows += [reference_row(run, f"{run['label']}, trained in bf16") for run in rounded]
-    for seed in (1, 2):
+def best_rows(runs, words):
+    rows = []
+    for seed in sorted({seed for _, seed in runs}):
         ceiling = runs["hyla", seed]["ceiling"]
-        rows.append(["best possible", seed, "-", *(shown(100 * ceiling[split]["accuracy"]) for split in ("held_out", "test")),
+        rows.append(["best possible", seed, *words, "-", *(shown(100 * ceiling[split]["accuracy"]) for split in ("held_out", "test")),
                      shown(100 * ceiling["held_out"]["accuracy_per_feature"]), "-"])
     return rows
 
 
+NUMBERS = ["`held_out`", "`test`", "features of `held_out`", "train loss"]
+
+
+def fifth_table():
+    return [["attention", "seed", "published, five times as long", *NUMBERS],
+            *(reference_row(run, []) for run in reference().values()), *best_rows(reference(), [])]
+
+
 def full_table():
-    return reference_table("full-length", "published, three seeds", runs_of("sraven-bf16"))
+    runs = [(network, precision, run) for precision, found in full_of_each_precision().items() for network, run in found.items()]
+    runs.sort(key=lambda one: (ORDER.index(one[0][0]), one[0][1]))
+    return [["attention", "seed", "precision", "published, three seeds", *NUMBERS],
+            *(reference_row(run, [precision]) for _, precision, run in runs), *best_rows(full(), ["-"])]
 
 
-def reference_means(length="reference"):
-    """Means of softmax, linear attention and HYLA; a mean of one seed has no error."""
-    runs = by_variant(reference(length))
-    return [average(map(accuracy, runs[name])) for name in VARIANTS]
+def reference_means(runs):
+    """Means of softmax, linear attention and HYLA over seeds."""
+    variants = by_variant(runs)
+    return [average(map(accuracy, variants[name])) for name in VARIANTS]
 
 
-def full_of_seed_1():
-    return [shown(accuracy(full()[name, 1])) for name in ("hyla", "linear", "softmax")]
+def full_means():
+    return reference_means(full())[::-1]
 
 
-def full_lead():
-    """HYLA's lead over softmax: here, in seed 1, and as published."""
-    return [shown(accuracy(full()["hyla", 1]) - accuracy(full()["softmax", 1])), gain_in_paper("hyla", "softmax")]
+def leads(other):
+    """HYLA less another attention, seed by seed."""
+    return [accuracy(full()["hyla", seed]) - accuracy(full()[other, seed]) for seed in SEEDS]
+
+
+def leads_table():
+    return [["HYLA less", *(f"seed {seed}" for seed in SEEDS), "mean", "in the paper"],
+            *([other, *map(shown, leads(other)), average(leads(other)), gain_in_paper("hyla", other)] for other in ("softmax", "linear"))]
+
+
+def half_way():
+    """The largest lead of HYLA over softmax or linear attention after half of the steps, in any seed."""
+    def after_half(run):
+        curve = run["curves"]["held_out"]
+        return next(100 * value for step, value in zip(curve["step"], curve["accuracy"], strict=True) if step >= run["steps"] / 2)
+    return [shown(max(after_half(full()["hyla", seed]) - after_half(full()[other, seed])
+                      for seed in SEEDS for other in ("softmax", "linear")))]
 
 
 def full_hyla():
-    """HYLA's mean, and how many errors it lies below the published one."""
-    mean = mean_and_error(list(map(accuracy, by_variant(full())["hyla"])))
-    distance, error = difference(published(PAPER)["hyla"], mean)
-    return [shown(mean[0], 1, mean[1]), shown(distance / error)]
+    """How many errors HYLA's mean lies below the published one."""
+    distance, error = difference(published(PAPER)["hyla"], mean_and_error(list(map(accuracy, by_variant(full())["hyla"]))))
+    return [shown(distance / error)]
+
+
+def rounding():
+    """The most that the precision changes HYLA's accuracy in one seed."""
+    runs = full_of_each_precision()
+    pairs = [(found["hyla", seed], runs["float32"]["hyla", seed]) for precision, found in runs.items() if precision != "float32"
+             for seed in SEEDS if ("hyla", seed) in found and ("hyla", seed) in runs["float32"]]
+    return [shown(max(abs(accuracy(a) - accuracy(b)) for a, b in pairs))]
 
 
 def gain_in_paper(name, other):
     return shown(published(PAPER)[name][0] - published(PAPER)[other][0])
 
 
-def one_seed_apart(length="reference", digits=0):
+def seeds_apart(runs, digits=0):
     """The largest distance between two seeds of one variant."""
-    runs = [found for found in by_variant(reference(length)).values() if len(found) > 1]
-    return [shown(max(abs(accuracy(a) - accuracy(b)) for a, b in runs), digits)]
+    accuracies = [list(map(accuracy, found)) for found in by_variant(runs).values()]
+    return [shown(max(max(found) - min(found) for found in accuracies), digits)]
 
 
 def counting_error():
@@ -114,14 +160,15 @@ def counting_error():
     return [shown(max(100 * (p * (1 - p) / count) ** 0.5 for p, count in shares))]
 
 
-TABLES = {"sraven-small": small_table, "sraven": full_table, "sraven-fifth": reference_table}
+TABLES = {"sraven-small": small_table, "sraven": full_table, "sraven-leads": leads_table, "sraven-fifth": fifth_table}
 SENTENCES = [
     ("results/sraven-small.md", "HYLA less softmax is {} points on rule sets never seen", small_claim),
     ("results/sraven-small.md", "From `test` to `held_out` HYLA gains {} points more than softmax", small_gain),
-    ("results/sraven.md", "HYLA has {} %, linear attention {} % and softmax {} % in seed 1.", full_of_seed_1),
-    ("results/sraven.md", "HYLA leads softmax by {} points in seed 1, and by {} in the paper.", full_lead),
-    ("results/sraven.md", "HYLA's mean is {} %, {} errors below the published one.", full_hyla),
-    ("results/sraven.md", "HYLA's two seeds are {} points apart.", lambda: one_seed_apart("full-length", 1)),
-    ("results/sraven.md", "One variant differs by up to {} points between two seeds", one_seed_apart),
+    ("results/sraven.md", "HYLA has {} %, linear attention {} % and softmax {} %, over three seeds.", full_means),
+    ("results/sraven.md", "At half of the length HYLA leads softmax or linear attention by at most {} points in any seed.", half_way),
+    ("results/sraven.md", "HYLA's mean is {} errors below the published one.", full_hyla),
+    ("results/sraven.md", "The same seed in another precision differs by up to {} points.", rounding),
+    ("results/sraven.md", "Two seeds of one variant are up to {} points apart.", lambda: seeds_apart(full(), 1)),
+    ("results/sraven-fifth.md", "One variant differs by up to {} points between two seeds", lambda: seeds_apart(reference())),
     ("results/sraven.md", "| {} points, of 4,096 instances |", counting_error),
 ]
