@@ -81,7 +81,7 @@ def sraven_row(run, groups, words):
             shown(answer["untrained"], 3), shown(same, 2), shown(different, 2)]
 
 
-NUMBERS = ["rule", "untrained", "shuffled", "answer", "untrained", "cosine, same rule", "cosine, two rules"]
+NUMBERS = ["rule", "untrained", "shuffled", "answer", "answer, untrained", "cosine, same rule", "cosine, two rules"]
 
 
 def sraven_table():
@@ -146,6 +146,12 @@ def correlations_with_accuracy():
     return [shown(spearman(accuracies, [one[name, ALL_LAYERS]["held_out"] for one in groups]), 2) for name in ("rule", "answer")]
 
 
+def answers_of_layer_1():
+    """Scores of answers in the first layer: least and largest over networks of full length."""
+    found = [groups["answer", 1]["held_out"] for _, groups in sraven()]
+    return [shown(min(found), 2), shown(max(found), 2)]
+
+
 def alike_in_layer_2():
     """Of HYLA's seed 2 after a fifth of the training: the accuracy of rules, and the cosine of codes of one rule. Codes of two
     rules have the same cosine."""
@@ -162,9 +168,10 @@ SENTENCES = [
     ("results/fuzzy-logic-codes.md", "F1 is {} to {}, chance {}.", terms_of_trained),
     ("results/sraven-codes.md", "a balanced accuracy of {} to {}. Before training, or with shuffled labels, it has at most {}.",
      sraven_claim),
-    ("results/sraven-fifth.md", "After 4 million instances the range is {} to {}.", lambda: sraven_claim("latents")[:2]),
-    ("results/sraven-codes.md", "The rank correlation of held-out accuracy is {} with rules, and {} with answers",
+    ("results/sraven-fifth.md", "The balanced accuracy of rules is {} to {}.", lambda: sraven_claim("latents")[:2]),
+    ("results/sraven-codes.md", "Over all of them the rank correlation of held-out accuracy is {} with rules, and {} with answers.",
      correlations_with_accuracy),
+    ("results/sraven-codes.md", "There all networks tell answers by {} to {}.", answers_of_layer_1),
     ("results/sraven-codes.md", "Chance is {} for rules, which the position of the feature tells in part, and {} for answers.",
      sraven_chances),
     ("results/sraven-codes.md", "Chance is {} for these rules and {} for these answers.", small_chances),
