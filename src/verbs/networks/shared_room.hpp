@@ -2,18 +2,22 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 
 namespace headway {
 
-/// Work begins while the shares of all that is at work add up to at most 1. Work whose share is
-/// larger begins when nothing else is at work.
+/// Work begins in its order, while the shares of all that is at work add up to at most 1. Work
+/// whose share is larger begins when nothing else is at work.
 class SharedRoom {
  public:
-  /// Waits for its share, and gives it back at its end.
+  /// Waits for its share, and gives it back at its end. `order` counts all work from 0 on: each
+  /// number has to come, from whatever thread.
   class Stay {
    public:
-    Stay(SharedRoom& room, double share) : room_(room), share_(share) { room_.take(share_); }
+    Stay(SharedRoom& room, std::size_t order, double share) : room_(room), share_(share) {
+      room_.take(order, share_);
+    }
     ~Stay() { room_.give_back(share_); }
     Stay(const Stay&) = delete;
     Stay& operator=(const Stay&) = delete;
@@ -24,12 +28,18 @@ class SharedRoom {
   };
 
  private:
-  void take(double share) {
+  void take(std::size_t order, double share) {
     constexpr double kRounding = 1e-9;  // of a sum such as 1/3 + 1/3 + 1/3
-    std::unique_lock lock(guard_);
-    changed_.wait(lock, [&] { return at_work_ == 0 || taken_ + share <= 1.0 + kRounding; });
-    ++at_work_;
-    taken_ += share;
+    {
+      std::unique_lock lock(guard_);
+      changed_.wait(lock, [&] {
+        return order == next_ && (at_work_ == 0 || taken_ + share <= 1.0 + kRounding);
+      });
+      ++next_;
+      ++at_work_;
+      taken_ += share;
+    }
+    changed_.notify_all();
   }
   void give_back(double share) {
     {
@@ -42,6 +52,7 @@ class SharedRoom {
 
   std::mutex guard_;
   std::condition_variable changed_;
+  std::size_t next_ = 0;
   int at_work_ = 0;
   double taken_ = 0.0;
 };

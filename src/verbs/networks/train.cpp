@@ -253,7 +253,7 @@ void Grid::train_stacks(const Stacks& stacks, int jobs) {
   for (const std::size_t run : stacks.alone) add({run});
   SharedRoom device;
   run_jobs(all.size(), static_cast<std::size_t>(jobs), [&](std::size_t i) {
-    const SharedRoom::Stay stay(device, all[i].share);
+    const SharedRoom::Stay stay(device, i, all[i].share);
     if (all[i].runs.size() > 1) {
       train_stack(all[i].runs);
     } else {

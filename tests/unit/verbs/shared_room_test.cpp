@@ -16,6 +16,7 @@ using headway::SharedRoom;
 struct Met {
   int most = 0;      // that were in the room at once
   double sum = 0.0;  // the largest one of their shares
+  std::vector<std::size_t> order;
 };
 
 /// Work of these shares, a thread each. Each one stays until `together` have met, or for a while.
@@ -27,13 +28,16 @@ Met work_of(const std::vector<double>& shares, int together, std::chrono::millis
   int inside = 0;
   double sum = 0.0;
   std::vector<std::jthread> threads;
-  for (const double share : shares) {
-    threads.emplace_back([&, share] {
-      const SharedRoom::Stay stay(room, share);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const double share = shares[i];
+      const SharedRoom::Stay stay(room, i, share);
       std::unique_lock lock(guard);
+      met.order.push_back(i);
       ++inside;
       sum += share;
-      met = {std::max(met.most, inside), std::max(met.sum, sum)};
+      met.most = std::max(met.most, inside);
+      met.sum = std::max(met.sum, sum);
       changed.notify_all();
       changed.wait_for(lock, patience, [&] { return met.most >= together; });
       --inside;
@@ -64,4 +68,11 @@ TEST_CASE("work that takes more than a room has is there by itself, and ends") {
   const Met met = work_of({4.0, 7.0, 3.0}, 3, kShort);
   CHECK(met.most == 1);
   CHECK(met.sum == 7.0);
+}
+
+TEST_CASE("work begins in its order, though later work would fit") {
+  const Met met = work_of({0.75, 0.75, 0.75, 0.1}, 4, kShort);
+  CHECK(met.order[0] == 0);  // 0.1 would fit beside each of the first two
+  CHECK(met.order[1] == 1);
+  CHECK(met.sum <= 1.0);
 }
