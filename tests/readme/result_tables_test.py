@@ -25,7 +25,7 @@ import posteriors  # noqa: E402
 import pretrained  # noqa: E402
 import removal  # noqa: E402
 import sraven  # noqa: E402
-from recorded import (RESULTS, difference, load, mean_and_error, of_kind, pair, published, reproduced,  # noqa: E402
+from recorded import (RESULTS, average, difference, load, mean_and_error, of_kind, pair, published, reproduced,  # noqa: E402
                       runs_of, shown)
 
 MOST_LINES = {"README.md": 80}  # of a page in data/results; of all others:
@@ -329,9 +329,34 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
 
     def test_trained_heads(self):
-        predictors = of_kind("hyla-heads", "prune")
+        predictors, fresh = of_kind("hyla-heads", "prune"), of_kind("hyla-heads-fresh", "prune")
+        self.assertEqual((len(predictors), len(fresh)), (4, 12))
         self.assertEqual({(removal.by_evidence(result)["widths"][0], removal.by_evidence(result)["temperature"])
-                          for result in predictors}, {(100, 0.01)})
+                          for result in predictors + fresh}, {(100, 0.01)})
+        both, upper = removal.removed_fresh()
+        self.assertEqual({run["seed"] for run in both["runs"]}, {3, 4, 5, 6, 7, 8})
+        for result in (both, upper):
+            for variant in removal.VARIANTS:
+                means = {name: statistics.mean(removal.correlations(result, variant, name)) for _, name in removal.scores()}
+                self.assertEqual(max(means, key=means.get), "sensitivity")
+        rise, score = (f"theory {name} {removal.EVIDENCE}" for name in ("error_rise", "score"))
+        for variant, most in (("softmax", 1), ("hyla", math.inf)):
+            mean, error = mean_and_error(removal.correlations(both, variant, rise))
+            self.assertTrue(-1 < mean / error < most)
+            self.assertEqual(mean > 2 * error, variant == "hyla")
+            for _, name in removal.scores():
+                if name.startswith("theory score"):
+                    self.assertLess(statistics.mean(removal.correlations(both, variant, name)), 0)
+        for run in (run for run in both["runs"] if run["variant"] == "softmax"):
+            for values, first in ((removal.scores_of(run, score)["score"], 2), (run["network"]["error_rise"], 1)):
+                layers = {number: statistics.mean(value for value, layer in zip(values, run["heads"]["layer"]) if layer == number)
+                          for number in (1, 2)}
+                self.assertEqual(max(layers, key=layers.get), first, run["seed"])
+        self.assertEqual([(run["variant"], run["seed"]) for run in upper["runs"] if removal.is_idle(run)], [("hyla", 4)])
+        text = (ROOT / "src/theory/README.md").read_text()
+        for variant, words in (("softmax", "softmax transformer"), ("hyla", "HYLA")):
+            cells = " | ".join(average(removal.correlations(both, variant, name), 2) for name in ("sensitivity", rise, score))
+            self.assertIn(f"| {words} on fuzzy logic, six fresh seeds | {cells} |", text)
         _, run, result = removal.networks()[3]
         dear = sorted(removal.rises(result), key=removal.rises(result).get)[-2:]
         needed = sorted(removal.losses(run), key=removal.losses(run).get)[-3:]

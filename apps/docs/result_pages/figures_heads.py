@@ -121,17 +121,20 @@ def trained_heads():
         (f"{name} N = 100 T = {t}", f"{words}, T = {t}", colour)
         for name, words, colour in (("theory error_rise", "theory's rise", style.THEORY),
                                     ("theory score", "score of $U_1$", style.CORRECTED)) for t in removal.TEMPERATURES]
-    for axes, result, title in zip(panels, removal.removed(), ("heads of both layers", "heads of layer 2 alone")):
+    for axes, result, title in zip(panels, removal.removed_fresh(), ("heads of both layers", "heads of layer 2 alone")):
         for at, (name, _, colour) in enumerate(reversed(shown)):
             for variant, marker, y in (("hyla", "o", at + 0.13), ("softmax", "s", at - 0.13)):
-                axes.plot(removal.correlations(result, variant, name), [y, y], marker + "-", color=colour, linewidth=0.8,
-                          markerfacecolor="white" if variant == "softmax" else None, markersize=4)
+                found = removal.correlations(result, variant, name)
+                axes.plot(found, [y] * len(found), marker + "-", color=colour, linewidth=0.8,
+                          markerfacecolor="white" if variant == "softmax" else None, markersize=3.5)
+                axes.plot(sum(found) / len(found), y, "|", color=style.INK, markersize=9)
         axes.axvline(0, color=style.FAINT, linewidth=1)
         axes.set(title=title, xlabel="rank correlation", xlim=(-1.05, 1.05))
         style.light_grid(axes, "x")
     panels[0].set_yticks(range(len(shown)), [words for _, words, _ in reversed(shown)])
-    panels[1].plot([], [], "o", color=style.INK, label="HYLA, two seeds")
-    panels[1].plot([], [], "s", color=style.INK, markerfacecolor="white", label="softmax, two seeds")
+    panels[1].plot([], [], "o", color=style.INK, label="HYLA, six seeds")
+    panels[1].plot([], [], "s", color=style.INK, markerfacecolor="white", label="softmax, six seeds")
+    panels[1].plot([], [], "|", color=style.INK, markersize=9, label="mean")
     style.legend_outside(panels[1])
     return figure
 
@@ -212,7 +215,7 @@ FIGURES = {
     "one-shot-images": (one_shot_images, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json")),
     "one-shot-heads": (one_shot_heads, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json",
                                         "studies/published.json")),
-    "trained-heads": (trained_heads, ("results/hyla-heads.json",)),
+    "trained-heads": (trained_heads, ("results/hyla-heads-fresh.json",)),
     "pretrained-heads": (pretrained_heads, ("results/pretrained-heads.json",)),
     "known-head": (known_head, ("results/pretrained-heads.json",)),
 }
