@@ -357,14 +357,18 @@ class SentencesAboutHeads(unittest.TestCase):
         for variant, words in (("softmax", "softmax transformer"), ("hyla", "HYLA")):
             cells = " | ".join(average(removal.correlations(both, variant, name), 2) for name in ("sensitivity", rise, score))
             self.assertIn(f"| {words} on fuzzy logic, six fresh seeds | {cells} |", text)
-        _, run, result = removal.networks()[3]
-        dear = sorted(removal.rises(result), key=removal.rises(result).get)[-2:]
-        needed = sorted(removal.losses(run), key=removal.losses(run).get)[-3:]
-        self.assertLess(set(dear), set(needed))
-        for result in predictors:
-            point = removal.by_validation(result)
-            limit = next(one for one in result["gaussian_process"] if one["temperature"] == point["temperature"])
-            self.assertLess(abs(limit["test_mean_squared_error"] / point["test_mean_squared_error"] - 1), 0.01)
+        for run, result in removal.fresh_networks():
+            is_hyla, lost = run["variant"] == "hyla", max(removal.losses(run).values())
+            self.assertEqual(lost > 1, is_hyla)
+            self.assertLess(-run["heads"]["r2_change_mean"][removal.dearest(run)], lost)
+            self.assertEqual(removal.largest_rise(run, result) > 1.5, is_hyla)
+            ratio = removal.by_validation(result)["test_mean_squared_error"] / removal.of_held_out(run, "loss")
+            self.assertTrue(0.98 < ratio < 1.12, ratio)
+        for column in (1, 2):  # of heads set to zero and of heads at their mean
+            order = [sorted(removal.CLAIMED.values(), key=lambda words, of=rows, at=at: -float(next(
+                row[at] for row in of if row[0] == words and row[1] in ("-", "0.01") or row[0] == words and len(row) == 3).split()[0]))
+                for rows, at in ((removal.table()[1:], column + 1), (removal.mean_table()[1:], column))]
+            self.assertEqual(*order)
 
     def test_pretrained_heads(self):
         self.assertEqual(pretrained.above_two_errors("gradient sensitivity"), list(pretrained.REAL))
