@@ -172,14 +172,24 @@ class SentencesAboutNetworks(unittest.TestCase):
             self.assertIn(f" {label} {score:.1f} ", comment)
 
     def test_small_studies(self):
-        for name in ("fuzzy-logic-small", "fuzzy-logic-encoder"):
-            runs = {variant: list(map(fuzzy_logic.held_out, found)) for variant, found in fuzzy_logic.small(name).items()}
-            for other, shows in (("softmax", False), ("linear", True)):
-                mean, error = mean_and_error([a - b for a, b in zip(runs["hyla"], runs[other])])
-                self.assertEqual(mean > 2 * error, shows, (name, other))
+        for name in fuzzy_logic.SMALL.values():
+            runs = fuzzy_logic.small_of_all_seeds(name)
+            self.assertEqual({len(fuzzy_logic.small(name, fresh=True)[variant]) for variant in runs}, {5})
             for loss in (lambda run: run["train_loss"], lambda run: run["final"]["validation"]["loss"]):
-                losses = {variant: statistics.mean(map(loss, found)) for variant, found in fuzzy_logic.small(name).items()}
+                losses = {variant: statistics.mean(map(loss, found)) for variant, found in runs.items()}
                 self.assertLess(losses["softmax"], losses["hyla"])
+            failed = [(variant, run["seed"]) for variant, found in runs.items() for run in found if fuzzy_logic.has_failed(run)]
+            self.assertEqual(failed, [("hyla", 6)] if name == "fuzzy-logic-encoder" else [])
+        lead, error = (float(word) for word in fuzzy_logic.small_leads()[0].split(" +- "))
+        self.assertLess(lead, 2 * error)
+        scores = {name: list(map(fuzzy_logic.held_out, found)) for name, found in
+                  fuzzy_logic.small("fuzzy-logic-encoder", fresh=True).items()}
+        self.assertEqual(sum(a > b for a, b in zip(scores["hyla"], scores["softmax"], strict=True)), 4)
+        for other, most in (("softmax", 2.5), ("linear", math.inf)):  # a decoder alone, over all seeds
+            scores = {name: list(map(fuzzy_logic.held_out, found)) for name, found in
+                      fuzzy_logic.small_of_all_seeds("fuzzy-logic-small").items()}
+            mean, error = mean_and_error([a - b for a, b in zip(scores["hyla"], scores[other], strict=True)])
+            self.assertTrue(2 < mean / error < most, mean / error)
 
     def test_comments_of_small_studies(self):
         """Lines "# label   m +- e   m +- e" of the studies themselves."""

@@ -100,9 +100,9 @@ def ablation():
 def small():
     figure = style.new_figure(6.2, 2.7)
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, (name, title) in zip(panels, (("fuzzy-logic-small", "decoder alone, three seeds"),
-                                            ("fuzzy-logic-encoder", "encoder and decoder, two seeds"))):
-        runs = fuzzy_logic.small(name)
+    for axes, (name, title) in zip(panels, (("fuzzy-logic-small", "decoder alone, eight seeds"),
+                                            ("fuzzy-logic-encoder", "encoder and decoder, seven seeds"))):
+        runs = fuzzy_logic.small_of_all_seeds(name)
         for at, variant in enumerate(fuzzy_logic.VARIANTS):
             dots(axes, at, [fuzzy_logic.held_out(run) for run in runs[variant]], COLOURS[variant])
         titled(axes, title)
@@ -231,7 +231,7 @@ FIGURES = {
     "fuzzy-logic": (reference, _of("fuzzy-logic-reference") + _PAPERS),
     "fuzzy-logic-scaling": (scaling, _of("fuzzy-logic-scaling")),
     "attention-ablation": (ablation, _of("fuzzy-logic-reference", "attention-ablation") + _PAPERS),
-    "fuzzy-logic-small": (small, _of("fuzzy-logic-small", "fuzzy-logic-encoder")),
+    "fuzzy-logic-small": (small, _of("fuzzy-logic-small", "fuzzy-logic-encoder", "fuzzy-logic-small-fresh")),
     "sraven": (sraven_reference, _of("sraven-full-length", "sraven-tf32", "sraven-reference") + _PAPERS),
     "sraven-small": (sraven_small, _of("sraven-small")),
     "hidden-markov": (hidden_markov_chains, _of("reproduce") + _PAPERS),
