@@ -343,6 +343,10 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual((len(predictors), len(fresh)), (4, 12))
         self.assertEqual({(removal.by_evidence(result)["widths"][0], removal.by_evidence(result)["temperature"])
                           for result in predictors + fresh}, {(100, 0.01)})
+        for result, (_, narrow) in zip(fresh, removal.narrow(), strict=True):
+            (point,) = narrow["points"]
+            self.assertEqual((point["widths"][0], point["temperature"], point["converged"]), (10, 0.01, 1))
+            self.assertGreater(point["log_evidence"], removal.by_evidence(result)["log_evidence"])
         both, upper = removal.removed_fresh()
         self.assertEqual({run["seed"] for run in both["runs"]}, {3, 4, 5, 6, 7, 8})
         for result in (both, upper):

@@ -112,7 +112,7 @@ def _heads():
     return [
         ["Heads of trained transformers: rank correlation with removal, HYLA", "-",
          f"theory {theory}, gradient sensitivity {hyla}, six fresh seeds", "theory ranks weakly",
-         _link("trained-heads", "hyla-heads-fresh", "hyla-heads", "hyla-heads-again")],
+         _link("trained-heads", "hyla-heads-fresh", "hyla-heads-narrow", "hyla-heads", "hyla-heads-again")],
         ["Heads of pretrained networks: rank correlation with removal, four data sets", "-",
          f"theory {change}, gradient sensitivity {sensitivity}",
          "gradient sensitivity ranks better", _link("pretrained-heads", "pretrained-heads")],
