@@ -2,6 +2,7 @@
 schedule, trainers in threads, the step of all, checkpoints, the result. Only the device is the emulator's: the program loads
 emulated_torch.cpp in place of its library of LibTorch."""
 
+import json
 import os
 import shutil
 import signal
@@ -156,19 +157,31 @@ class Stacks(TrainTest):
                 self.check_same(stacked, alone)
                 self.assertEqual("holds 2 of 5 runs at once: they are trained in 3 parts" in self.told, memory == TWO_FIT, self.told)
 
-    def test_stacks_of_different_shapes_are_trained_side_by_side_to_the_bits_of_runs_alone(self):
+    def test_stacks_of_different_shapes_have_the_bits_of_runs_alone(self):
         sweep = ["--set", "sweep.seed=[1,2]", "--set", 'sweep.train.attention=["hyla","softmax"]']
         alone, how = self.train("alone.h5", 1, sweep)
         self.assertEqual(how, ["alone"] * 4)
         stacked, how = self.train("stacked.h5", 4, sweep)
         self.assertEqual(how, ["stack 2"] * 2)
         self.check_same(stacked, alone)
-        # Of three runs at once the second stack of two waits; the shapes of one run each do not.
-        more = ["--set", "sweep.seed=[1]", "--set", 'sweep.train.attention=["hyla","softmax","linear"]']
-        stacked, how = self.train("more.h5", 3, more)
-        self.assertEqual(how, ["alone"] * 3)
-        alone, _ = self.train("each.h5", 1, more)
-        self.check_same(stacked, alone)
+
+    def side_by_side(self, output, arguments, **more):
+        """Whether every kind of attention has begun before one has ended."""
+        done = subprocess.run(self.command(output, 4, [*LONG, *arguments, "--json"]), capture_output=True, text=True, check=False,
+                              timeout=250, env=self.environment(**more))
+        self.check(done, 0)
+        kinds = [record["variant"] for record in map(json.loads, done.stdout.splitlines()) if record.get("split") == "train"]
+        self.assertEqual(set(kinds), {"hyla", "softmax"})
+        begun = {kind: kinds.index(kind) for kind in set(kinds)}
+        ended = {kind: len(kinds) - 1 - kinds[::-1].index(kind) for kind in set(kinds)}
+        return max(begun.values()) < min(ended.values())
+
+    def test_stacks_and_single_runs_of_different_shapes_are_trained_side_by_side(self):
+        shapes = ["--set", 'sweep.train.attention=["hyla","softmax"]', "--set"]
+        self.assertTrue(self.side_by_side("stacks.h5", [*shapes, "sweep.seed=[1,2]"]))
+        self.assertTrue(self.side_by_side("singles.h5", [*shapes, "sweep.seed=[1]"]))
+        # Where the memory holds two runs, the second stack of two waits for the first.
+        self.assertFalse(self.side_by_side("waits.h5", [*shapes, "sweep.seed=[1,2]"], HEADWAY_TEST_MEMORY=TWO_FIT))
 
 
 if __name__ == "__main__":

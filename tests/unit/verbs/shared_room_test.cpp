@@ -13,14 +13,18 @@ namespace {
 
 using headway::SharedRoom;
 
+constexpr std::chrono::milliseconds kShort{20};
+constexpr std::chrono::seconds kLong{30};
+
 struct Met {
   int most = 0;      // that were in the room at once
   double sum = 0.0;  // the largest one of their shares
   std::vector<std::size_t> order;
 };
 
-/// Work of these shares, a thread each. Each one stays until `together` have met, or for a while.
-Met work_of(const std::vector<double>& shares, int together, std::chrono::milliseconds patience) {
+/// Work of these shares, a thread each. Each one stays until `together` have met, and then a little
+/// longer, so that one more would be seen.
+Met work_of(const std::vector<double>& shares, int together) {
   SharedRoom room;
   std::mutex guard;
   std::condition_variable changed;
@@ -39,7 +43,8 @@ Met work_of(const std::vector<double>& shares, int together, std::chrono::millis
       met.most = std::max(met.most, inside);
       met.sum = std::max(met.sum, sum);
       changed.notify_all();
-      changed.wait_for(lock, patience, [&] { return met.most >= together; });
+      changed.wait_for(lock, kLong, [&] { return met.most >= together; });
+      changed.wait_for(lock, kShort, [&] { return met.most > together; });
       --inside;
       sum -= share;
     });
@@ -48,30 +53,27 @@ Met work_of(const std::vector<double>& shares, int together, std::chrono::millis
   return met;
 }
 
-constexpr std::chrono::milliseconds kShort{20};
-constexpr std::chrono::seconds kLong{30};
-
 }  // namespace
 
 TEST_CASE("work whose shares add up to one is in a room at the same time") {
-  CHECK(work_of({1.0 / 3, 1.0 / 3, 1.0 / 3}, 3, kLong).most == 3);
-  CHECK(work_of({0.5, 0.25, 0.25}, 3, kLong).most == 3);
+  CHECK(work_of({1.0 / 3, 1.0 / 3, 1.0 / 3}, 3).most == 3);
+  CHECK(work_of({0.5, 0.25, 0.25}, 3).most == 3);
 }
 
 TEST_CASE("work waits where the shares would add up to more than one") {
-  const Met met = work_of({0.5, 0.5, 0.5, 0.5, 0.5}, 5, kShort);
+  const Met met = work_of({0.5, 0.5, 0.5, 0.5, 0.5}, 2);
   CHECK(met.most == 2);
   CHECK(met.sum == 1.0);
 }
 
 TEST_CASE("work that takes more than a room has is there by itself, and ends") {
-  const Met met = work_of({4.0, 7.0, 3.0}, 3, kShort);
+  const Met met = work_of({4.0, 7.0, 3.0}, 1);
   CHECK(met.most == 1);
   CHECK(met.sum == 7.0);
 }
 
 TEST_CASE("work begins in its order, though later work would fit") {
-  const Met met = work_of({0.75, 0.75, 0.75, 0.1}, 4, kShort);
+  const Met met = work_of({0.75, 0.75, 0.75, 0.1}, 1);
   CHECK(met.order[0] == 0);  // 0.1 would fit beside each of the first two
   CHECK(met.order[1] == 1);
   CHECK(met.sum <= 1.0);
