@@ -372,17 +372,26 @@ class SentencesAboutHeads(unittest.TestCase):
             cells = " | ".join(average(removal.correlations(both, variant, name), 2) for name in ("sensitivity", rise, score))
             self.assertIn(f"| {words} on fuzzy logic, six fresh seeds | {cells} |", text)
         for run, result in removal.fresh_networks():
-            is_hyla, lost = run["variant"] == "hyla", max(removal.losses(run).values())
-            self.assertEqual(lost > 1, is_hyla)
-            self.assertLess(-run["heads"]["r2_change_mean"][removal.dearest(run)], lost)
+            is_hyla = run["variant"] == "hyla"
+            self.assertEqual(removal.lost(run) > 1, is_hyla)
+            self.assertLess(removal.lost(run, "r2_change_mean"), removal.lost(run))
             self.assertEqual(removal.largest_rise(run, result) > 1.5, is_hyla)
             ratio = removal.by_validation(result)["test_mean_squared_error"] / removal.of_held_out(run, "loss")
             self.assertTrue(0.98 < ratio < 1.12, ratio)
-        for column in (1, 2):  # of heads set to zero and of heads at their mean
-            order = [sorted(removal.CLAIMED.values(), key=lambda words, of=rows, at=at: -float(next(
-                row[at] for row in of if row[0] == words and row[1] in ("-", "0.01") or row[0] == words and len(row) == 3).split()[0]))
-                for rows, at in ((removal.table()[1:], column + 1), (removal.mean_table()[1:], column))]
-            self.assertEqual(*order)
+        for name in removal.CLAIMED:  # made again
+            first, again = (average(removal.correlations(one, "softmax", name), 2) for one in (removal.removed()[0], removal.removed_again()))
+            self.assertEqual(first, again)
+        for variant in removal.VARIANTS:  # heads set to zero, and heads at their mean
+            zero = {name: statistics.mean(removal.correlations(both, variant, name)) for name in removal.CLAIMED}
+            at_mean = {name: statistics.mean(removal.correlations_at_the_mean(variant, name)) for name in removal.CLAIMED}
+            self.assertEqual(sorted(zero, key=zero.get), sorted(at_mean, key=at_mean.get))
+        mean, error = mean_and_error(removal.correlations(both, "hyla", score))
+        self.assertTrue(-2 < mean / error < 0)
+        self.assertLess(max(removal.correlations(both, "softmax", score)), 0)
+        for result, variant in ((both, "hyla"), (upper, "softmax")):  # at larger T
+            low, *others = (statistics.mean(removal.correlations(result, variant, f"theory error_rise N = 100 T = {t}"))
+                            for t in removal.TEMPERATURES)
+            self.assertGreater(min(others), low + 0.1)
 
     def test_pretrained_heads(self):
         self.assertEqual(pretrained.above_two_errors("gradient sensitivity"), list(pretrained.REAL))

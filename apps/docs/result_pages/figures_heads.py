@@ -211,7 +211,8 @@ def head_ranking():
 FIGURES = {
     "head-ranking": (head_ranking, ("results/head-ranking.json",)),
     "fuzzy-logic-codes": (fuzzy_codes, ("results/fuzzy-logic-latents.json",)),
-    "sraven-codes": (sraven_codes, ("results/sraven-full-length-latents.json", "results/sraven-tf32-latents.json", "results/sraven-latents.json")),
+    "sraven-codes": (sraven_codes, ("results/sraven-full-length-latents.json", "results/sraven-tf32-latents.json",
+                                    "results/sraven-latents.json")),
     "one-shot-images": (one_shot_images, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json")),
     "one-shot-heads": (one_shot_heads, ("results/omniglot-one-shot.json", "results/omniglot-one-shot-fresh.json",
                                         "studies/published.json")),
