@@ -37,7 +37,9 @@ Verb align_verb() {
            },
        .table = &align_table,
        .outcome =
-           [](const AlignResult& result) { return solve_outcome(result.solve, result.seconds); }});
+           [](const AlignResult& result) {
+             return solve_outcome(result.solve, result.seconds, result.points.size());
+           }});
 }
 
 }  // namespace headway::cli

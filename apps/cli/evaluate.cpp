@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "columns.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -84,9 +85,10 @@ std::string plan_evaluate(const Options& options, const EvaluateJob& job) {
                       {"weights", word_of(job.study.evaluate.weights)},
                       {"evaluated_on", task}});
   }
-  return fmt::format("{}: {} networks, {} weights, {} examples of each split of\n{}output {}\n",
-                     job.study.name, job.networks.size(), word_of(job.study.evaluate.weights),
-                     examples, task, options.output.empty() ? "none" : options.output);
+  return fmt::format("{}: {}, {} weights, {} of each split of\n{}output {}\n", job.study.name,
+                     count_text(job.networks.size(), "network"),
+                     word_of(job.study.evaluate.weights), count_text(examples, "example"), task,
+                     options.output.empty() ? "none" : options.output);
 }
 
 }  // namespace

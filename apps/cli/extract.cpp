@@ -7,6 +7,7 @@
 
 #include "course.hpp"
 #include "headway/core/memory.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -33,10 +34,11 @@ struct ExtractJob : Job {
 };
 
 std::string heads_line(const TrainedNetwork& network, const ExtractResult& result) {
-  return wrapped(fmt::format(
-      "{}: {} weights after {} steps, heads [{}], {} paths, {} features", network.study_name,
-      word_of(network.study.extract.weights), network.step, numbers_text(result.dataset.heads),
-      model::path_count<double>(result.dataset.heads), result.dataset.features));
+  return wrapped(fmt::format("{}: {} weights after {} steps, heads [{}], {}, {}",
+                             network.study_name, word_of(network.study.extract.weights),
+                             network.step, numbers_text(result.dataset.heads),
+                             count_text(model::path_count<double>(result.dataset.heads), "path"),
+                             count_text(result.dataset.features, "feature")));
 }
 
 /// How well the parts add up; "" for a network that is not taken apart.
@@ -107,9 +109,9 @@ std::optional<ExtractSizes> planned_sizes(const ExtractJob& job) {
 }
 
 std::string sizes_line(const ExtractSizes& sizes) {
-  return fmt::format("heads [{}], {} paths, {} features, {:.3g} GiB of memory\n",
-                     numbers_text(sizes.heads), model::path_count<double>(sizes.heads),
-                     sizes.features, sizes.bytes / kGibibyte);
+  return fmt::format("heads [{}], {}, {}, {:.3g} GiB of memory\n", numbers_text(sizes.heads),
+                     count_text(model::path_count<double>(sizes.heads), "path"),
+                     count_text(sizes.features, "feature"), sizes.bytes / kGibibyte);
 }
 
 std::string plan_extract(const Options& options, const ExtractJob& job) {

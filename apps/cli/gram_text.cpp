@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "headway/core/text.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
 
@@ -28,16 +29,16 @@ std::string gram_json(const GramResult& result) {
 
 std::string gram_text(const Options& options, const GramResult& result) {
   if (options.json) return gram_json(result);
-  std::string text =
-      fmt::format("{} examples, heads [{}]", result.examples(), numbers_text(result.heads));
+  std::string text = fmt::format("{}, heads [{}]", count_text(result.examples(), "example"),
+                                 numbers_text(result.heads));
   if (!result.is_part()) {
-    text +=
-        fmt::format(", D = p N_0 = {}, {} outputs", result.data.gram.rows(), result.data.outputs());
+    text += fmt::format(", D = p N_0 = {}, {}", result.data.gram.rows(),
+                        count_text(result.data.outputs(), "output"));
   }
   text += "\n";
   for (const GramSet& set : result.sets) {
-    text +=
-        fmt::format("further set {}: {} examples, kept as they are\n", set.name, set.labels.rows());
+    text += fmt::format("further set {}: {}, kept as they are\n", set.name,
+                        count_text(set.labels.rows(), "example"));
   }
   return text;
 }

@@ -174,7 +174,8 @@ HelpPage program_page() {
 std::vector<HelpSection> key_sections(const std::string& topic) {
   std::vector<HelpSection> found;
   for (KeyTable& table : key_tables()) {
-    if (table.name != topic) {
+    // "heads" is a key of tables, and itself the table task.layers.heads: its keys are shown then.
+    if (table.name != topic && !table.name.ends_with("." + topic)) {
       const std::string before = table.name.empty() ? "" : table.name + ".";
       std::erase_if(table.section.entries, [&](const Explained& entry) {
         return entry.term != topic && before + entry.term != topic;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "columns.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -47,10 +48,11 @@ std::string read_latents_data(const Options& options, LatentsJob& job, Observer&
     std::string hash = read_training_data(options, job, observer);
     for (const TrainRun& run : job.runs) headway::check_latents(headway::latents_study(run.study));
     if (job.origin == io::StudyOrigin::kResultFile) {
-      observer.warning(fmt::format(
-          "{}: holds no networks, so {} {} trained again. Give the result of headway train, if you "
-          "have it, to read the networks that were trained",
-          options.input, job.runs.size(), job.runs.size() == 1 ? "network is" : "networks are"));
+      observer.warning(
+          fmt::format("{}: holds no networks, so {} must be trained again. Give the result of "
+                      "headway train, if "
+                      "you have it, to read the networks that were trained",
+                      options.input, count_text(job.runs.size(), "network")));
     }
     return hash;
   }
@@ -112,13 +114,13 @@ std::string plan_latents(const Options& options, const LatentsJob& job) {
                       {"examples", wanted.examples},
                       {"weights", word_of(wanted.weights)}});
   }
-  return wrapped(fmt::format(
-      "{}: {}, {} networks{}\n{} codes of training tasks and {} of held-out tasks each, {} "
-      "weights\n"
-      "output {}\n",
-      job.study.name, word_of(job.study.task.kind()), count,
-      job.trained ? "" : ", which are trained first", wanted.examples, wanted.examples,
-      word_of(wanted.weights), options.output.empty() ? "none" : options.output));
+  return wrapped(
+      fmt::format("{}: {}, {}{}\n{} codes of training tasks and {} of held-out tasks each, {} "
+                  "weights\n"
+                  "output {}\n",
+                  job.study.name, word_of(job.study.task.kind()), count_text(count, "network"),
+                  job.trained ? "" : ", which are trained first", wanted.examples, wanted.examples,
+                  word_of(wanted.weights), options.output.empty() ? "none" : options.output));
 }
 
 std::vector<ExplainedTable> latents_tables() {

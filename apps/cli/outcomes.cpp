@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "headway/core/text.hpp"
 #include "headway/results/lookup.hpp"
 #include "table.hpp"
 
@@ -19,14 +20,14 @@ bool is_finite(const SolvePoint& point) {
   return finite;
 }
 
-std::string points_text(std::size_t count) {
-  return fmt::format("{} point{}", count, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 Outcome solve_outcome(const SolveResult& result, double seconds) {
-  Outcome outcome{points_text(result.points.size()), result.interrupted, seconds, result.threads};
+  return solve_outcome(result, seconds, result.points.size());
+}
+
+Outcome solve_outcome(const SolveResult& result, double seconds, std::size_t done) {
+  Outcome outcome{count_text(done, "point"), result.interrupted, seconds, result.threads};
   std::vector<std::string>& faults = outcome.faults;
   for (const SolvePoint& point : result.points) {
     const std::string where =
@@ -43,7 +44,7 @@ Outcome solve_outcome(const SolveResult& result, double seconds) {
 }
 
 Outcome sample_outcome(const SampleResult& result) {
-  Outcome outcome{points_text(result.points.size()), result.interrupted, result.seconds,
+  Outcome outcome{count_text(result.points.size(), "point"), result.interrupted, result.seconds,
                   result.solve.threads};
   for (const SamplePoint& point : result.points) {
     const std::string fault = headway::sampling_fault(point);
@@ -64,12 +65,12 @@ Outcome train_outcome(const TrainResult& result) {
     outcome.faults.push_back(
         fmt::format("{}, seed {}: not usable: {}", run.label, run.seed, fault));
   }
-  outcome.done = fmt::format("{} of {} runs done", done, result.planned);
+  outcome.done = fmt::format("{} of {} done", done, count_text(result.planned, "run"));
   return outcome;
 }
 
 Outcome gram_outcome(const GramResult& result) {
-  return {fmt::format("{} examples", result.examples()), false, result.seconds, result.threads};
+  return {count_text(result.examples(), "example"), false, result.seconds, result.threads};
 }
 
 }  // namespace headway::cli

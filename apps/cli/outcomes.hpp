@@ -11,6 +11,8 @@ namespace headway::cli {
 
 /// For verbs of the theory: every point must have converged and be finite.
 Outcome solve_outcome(const SolveResult& result, double seconds);
+/// Of a verb that did its own work at `done` of the solved points.
+Outcome solve_outcome(const SolveResult& result, double seconds, std::size_t done);
 
 /// The chains of every point must have mixed. The theory beside them need not have converged: the
 /// table says where it has not.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "headway/core/text.hpp"
 #include "headway/study/study_hash.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
@@ -18,14 +19,15 @@ std::string plan_text(const TheoryPlan& plan, const Study& study, const std::str
   line("study", study.name);
   line("verb", verb);
   line("output", output.empty() ? "none; -o FILE.h5 keeps the result" : output);
-  line("train, test", fmt::format("{}, {} examples", plan.train_examples, plan.test_examples));
+  line("train, test",
+       fmt::format("{}, {}", plan.train_examples, count_text(plan.test_examples, "example")));
   for (const auto& [name, examples] : plan.sets) {
-    line("further set", fmt::format("{}, {} examples", name, examples));
+    line("further set", fmt::format("{}, {}", name, count_text(examples, "example")));
   }
   if (plan.tokens > 0) line("tokens", std::to_string(plan.tokens));
   line("features", std::to_string(plan.features));
   line("outputs", std::to_string(plan.outputs));
-  line("heads", fmt::format("[{}], {:.0f} paths", numbers_text(plan.heads), plan.paths));
+  line("heads", fmt::format("[{}], {}", numbers_text(plan.heads), count_text(plan.paths, "path")));
   line("sweep points", fmt::format("{:.0f}", plan.points));
   line("unknowns", fmt::format("{:.0f} at each point", plan.unknowns));
   line("path features", fmt::format("{}, {}", amount_text(plan.path_feature_flops, "flop"),

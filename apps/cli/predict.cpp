@@ -10,6 +10,7 @@
 
 #include "columns.hpp"
 #include "headway/core/memory.hpp"
+#include "headway/core/text.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -134,9 +135,10 @@ std::string plan_predict(const Options& options, const PredictJob& job) {
     }
     return json_text(out);
   }
-  std::string text = fmt::format("{}: {} points\n", job.study.name, points);
+  std::string text = fmt::format("{}: {}\n", job.study.name, count_text(points, "point"));
   for (std::size_t i = 0; i < job.names.size(); ++i) {
-    text += fmt::format("{}: {} examples\n", job.names[i], job.dataset.sets[i].split.size());
+    text += fmt::format("{}: {}\n", job.names[i],
+                        count_text(job.dataset.sets[i].split.size(), "example"));
   }
   return text + fmt::format("output {}\n", options.output.empty() ? "none" : options.output);
 }
@@ -194,9 +196,8 @@ std::string predict_table(const Study& /*study*/, const PredictResult& result) {
 }
 
 Outcome predict_outcome(const PredictResult& result) {
-  Outcome outcome{
-      fmt::format("{} point{}", result.points.size(), result.points.size() == 1 ? "" : "s"),
-      result.interrupted, result.seconds, result.threads, result.source_faults};
+  Outcome outcome{count_text(result.points.size(), "point"), result.interrupted, result.seconds,
+                  result.threads, result.source_faults};
   for (const PredictedPoint& point : result.points) {
     const bool finite = std::all_of(point.sets.begin(), point.sets.end(), [](const auto& set) {
       return set.mean.allFinite() && set.deviation.allFinite();

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
@@ -90,11 +91,12 @@ std::string plan_networks(const Options& options, const NetworksJob& job) {
     }
     return json_text(out);
   }
-  std::string text = fmt::format("{}: {} networks, {} weights\n", job.study.name,
-                                 job.networks.size(), word_of(job.study.evaluate.weights));
+  std::string text =
+      fmt::format("{}: {}, {} weights\n", job.study.name,
+                  count_text(job.networks.size(), "network"), word_of(job.study.evaluate.weights));
   if (job.of_text()) text += fmt::format("{}: {} bytes\n", job.name, job.text.size());
   for (const tasks::NamedSplit& set : headway::input_splits(job.inputs)) {
-    text += fmt::format("{}: {} examples\n", set.name, set.split.size());
+    text += fmt::format("{}: {}\n", set.name, count_text(set.split.size(), "example"));
   }
   return text + fmt::format("output {}\n", options.output.empty() ? "none" : options.output);
 }

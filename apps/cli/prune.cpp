@@ -86,7 +86,9 @@ Verb prune_verb() {
            },
        .table = &prune_table,
        .outcome =
-           [](const PruneResult& result) { return solve_outcome(result.solve, result.seconds); }});
+           [](const PruneResult& result) {
+             return solve_outcome(result.solve, result.seconds, result.points.size());
+           }});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
     if (prunes_networks(options)) return prune_network(options, observer);
     if (!options.theory.empty()) {

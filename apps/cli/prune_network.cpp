@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "carried_network_table.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/theory_scores.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -129,10 +130,10 @@ std::string plan_network(const Options& options, const NetworkJob& job, const st
                       {"theory", wanted.theory}});
   }
   return fmt::format(
-      "{}: heads of {} networks, removed from the networks themselves\n"
-      "beside them {} results of the theory\noutput {}\n",
-      job.study.name, job.networks.size(), job.theory.size(),
-      options.output.empty() ? "none" : options.output);
+      "{}: heads of {}, removed from the networks themselves\n"
+      "beside them {} of the theory\noutput {}\n",
+      job.study.name, count_text(job.networks.size(), "network"),
+      count_text(job.theory.size(), "result"), options.output.empty() ? "none" : options.output);
 }
 
 Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {

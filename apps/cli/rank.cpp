@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/io/trained_network.hpp"
 #include "headway/io/training_tasks.hpp"
@@ -47,8 +48,8 @@ std::string plan_rank(const Options& options, const RankJob& job) {
                       {"networks", job.networks.size()},
                       {"examples", examples}});
   }
-  return fmt::format("{}: heads of {} networks, each removed on {} examples\noutput {}\n",
-                     job.study.name, job.networks.size(), examples,
+  return fmt::format("{}: heads of {}, each removed on {}\noutput {}\n", job.study.name,
+                     count_text(job.networks.size(), "network"), count_text(examples, "example"),
                      options.output.empty() ? "none" : options.output);
 }
 
@@ -70,7 +71,8 @@ int decimals_of(std::vector<double> errors) {
 
 /// What orders on two halves of the examples say of this one.
 std::string trust_text(const HeadRanking& ranking) {
-  if (std::isnan(ranking.ceiling)) return "One head has no order.\n";
+  if (ranking.names.size() == 1) return "One head has no order.\n";
+  if (std::isnan(ranking.ceiling)) return "All heads cost the same, so they have no order.\n";
   return fmt::format(
       "Orders on two halves of the examples agree by {:.2f} +- {:.2f}. No order can be expected to "
       "agree with this one by more than {:.2f}. Heads of the same rank cannot be told apart.\n",

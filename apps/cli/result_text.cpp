@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "headway/core/labels.hpp"
+#include "headway/core/text.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/results/lookup.hpp"
 #include "table.hpp"
@@ -16,7 +17,8 @@ namespace {
 
 /// ", 1000 test, 200 validation and 500 mnist examples"; " and 1000 test examples" without sets.
 std::string evaluated_text(const SolveResult& result) {
-  if (result.set_names.empty()) return fmt::format(" and {} test examples", result.test_examples);
+  if (result.set_names.empty())
+    return fmt::format(" and {}", count_text(result.test_examples, "test example"));
   std::string out = fmt::format(", {} test", result.test_examples);
   for (std::size_t i = 0; i < result.set_names.size(); ++i) {
     const bool last = i + 1 == result.set_names.size();
@@ -40,10 +42,10 @@ std::string diagonal_of(const MatrixXd& mean, const MatrixXd& error,
 
 std::string study_header(const Study& study, const SolveResult& result) {
   const Index paths = model::path_count(result.heads);
-  return wrapped(fmt::format("{}: {} train{}, {} features, {} output{}, heads [{}], {} path{}\n\n",
-                             study.name, result.train_examples, evaluated_text(result),
-                             result.features, result.outputs, result.outputs == 1 ? "" : "s",
-                             numbers_text(result.heads), paths, paths == 1 ? "" : "s"));
+  return wrapped(fmt::format(
+      "{}: {} train{}, {}, {}, heads [{}], {}\n\n", study.name, result.train_examples,
+      evaluated_text(result), count_text(result.features, "feature"),
+      count_text(result.outputs, "output"), numbers_text(result.heads), count_text(paths, "path")));
 }
 
 Measure::Measure(const SolveResult& result) : accuracy_(labels_are_classes(result.test_labels)) {}

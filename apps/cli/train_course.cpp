@@ -9,6 +9,7 @@
 #include "headway/core/deal.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study/sweep.hpp"
@@ -40,8 +41,8 @@ TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
                                                                   job.data_hashes, options.force);
   job.remove_checkpoints = [checkpoints] { checkpoints->remove(); };
   if (checkpoints->resumable() + checkpoints->finished() > 0 && !options.quiet) {
-    write_message(fmt::format("headway: continuing {} runs from {}; {} are done already",
-                              checkpoints->resumable(), checkpoints->folder(),
+    write_message(fmt::format("headway: continuing {} from {}; done already: {}",
+                              count_text(checkpoints->resumable(), "run"), checkpoints->folder(),
                               checkpoints->finished()));
   }
   return checkpoints->hooks();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "headway/core/text.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/training/backend.hpp"
 #include "json_text.hpp"
@@ -27,9 +28,9 @@ std::string ceilings_text(const std::vector<SplitCeiling>& ceilings) {
 std::string train_plan_text(const Study& study, const TrainPlan& plan, const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
   std::string out =
-      wrapped(fmt::format("{}: {}, {}{} run{}{}\n\n", study.name, word_of(study.task.kind()),
+      wrapped(fmt::format("{}: {}, {}{}{}\n\n", study.name, word_of(study.task.kind()),
                           runs.size() == plan.in_all ? "" : fmt::format("{} of ", runs.size()),
-                          plan.in_all, plan.in_all == 1 ? "" : "s",
+                          count_text(plan.in_all, "run"),
                           output.empty() ? ", without a result file" : ", into " + output));
   Table table({"run", "variant<", "seed", "tokens", "parameters", "flops/step", "attention",
                "steps", "flops", "device"});

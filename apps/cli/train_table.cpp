@@ -60,8 +60,8 @@ std::string header_text(const Study& study, const TrainResult& result) {
     const std::string kind(word_of(run.study.task.kind()));
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
   }
-  return wrapped(fmt::format("{}: {}, {} of {} runs, {} steps of {} examples\n\n", study.name,
-                             join(kinds), result.runs.size(), result.planned,
+  return wrapped(fmt::format("{}: {}, {} of {}, {} steps of {} examples\n\n", study.name,
+                             join(kinds), result.runs.size(), count_text(result.planned, "run"),
                              range_text(runs, &training::TrainOptions::steps),
                              range_text(runs, &training::TrainOptions::batch)));
 }

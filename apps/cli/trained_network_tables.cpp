@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/text.hpp"
 #include "table.hpp"
 
 namespace headway::cli {
@@ -50,9 +51,9 @@ std::string seeds_text(const std::vector<std::uint64_t>& seeds) {
 }
 
 std::string latents_table(const Study& study, const LatentsResult& result) {
-  std::string out = wrapped(fmt::format("{}: {}, {} of {} networks, {} weights\n\n", study.name,
-                                        word_of(study.task.kind()), result.runs.size(),
-                                        result.planned, word_of(study.latents.weights)));
+  std::string out = wrapped(fmt::format(
+      "{}: {}, {} of {}, {} weights\n\n", study.name, word_of(study.task.kind()),
+      result.runs.size(), count_text(result.planned, "network"), word_of(study.latents.weights)));
   if (result.runs.empty()) return out;
   Table table({"variant<", "seeds<", "layer", "decoder<", "metric<", "train", "held out",
                "+- tasks", "chance", "shuffled", "untrained"});
@@ -69,8 +70,8 @@ std::string latents_table(const Study& study, const LatentsResult& result) {
 }
 
 std::string evaluate_table(const Study& study, const EvaluateResult& result) {
-  std::string out = wrapped(fmt::format("{}: {} of {} networks, {} weights, on\n{}\n", study.name,
-                                        result.runs.size(), result.planned,
+  std::string out = wrapped(fmt::format("{}: {} of {}, {} weights, on\n{}\n", study.name,
+                                        result.runs.size(), count_text(result.planned, "network"),
                                         word_of(study.evaluate.weights), result.task));
   const std::vector<EvaluatedGroup> groups = headway::group_evaluations(result);
   if (groups.empty()) return out;

@@ -33,8 +33,8 @@ int validate(const Options& options) {
     std::string text;
     for (const std::string& fault : faults) text += fault + "\n";
     write_output(text);
-    write_message(fmt::format("headway: {}: {} fault{}", options.input, faults.size(),
-                              faults.size() == 1 ? "" : "s"));
+    write_message(
+        fmt::format("headway: {}: {}", options.input, count_text(faults.size(), "fault")));
   }
   return faults.empty() ? kExitOk : static_cast<int>(ErrorKind::kBadData);
 }

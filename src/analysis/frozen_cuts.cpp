@@ -42,13 +42,21 @@ double matched_temperature(const RowMatrixXd& parts, Index count, double penalty
 }
 
 VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const MatrixXd& y) {
-  // The error of example i is A_ii^-1 a_i with A = (K + T)^-1 and a = A y.
+  // With a = (K + T)^-1 y the error of example i is a_i / B_ii. B is (K + T)^-1 without the
+  // constant vector, an eigenvector of K: predictors fitted without i have an offset of their own.
+  // Here the constant vector has the eigenvalue trace(K) + T in place of T, so that its part of the
+  // inverse is small, and nothing cancels when it is taken away.
   const Index count = y.rows(), outputs = y.cols();
   MatrixXd shifted = kernel;
   shifted.diagonal().array() += temperature;
+  const double trace = kernel.trace();
+  for (Index c = 0; c < kernel.rows(); c += count) {
+    shifted.block(c, c, count, count).array() += trace / static_cast<double>(count);
+  }
   const MatrixXd inverse = shifted.inverse();
+  const double constant = 1.0 / (static_cast<double>(count) * (trace + temperature));
   if (kernel.rows() == count) {
-    const VectorXd own = inverse.diagonal().cwiseInverse();
+    const VectorXd own = (inverse.diagonal().array() - constant).inverse();
     return (own.asDiagonal() * (inverse * y)).rowwise().squaredNorm() /
            static_cast<double>(outputs);
   }
@@ -60,6 +68,7 @@ VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const Matri
     for (Index c = 0; c < outputs; ++c) {
       answer[c] = told[c * count + i];
       for (Index d = 0; d < outputs; ++d) own(c, d) = inverse(c * count + i, d * count + i);
+      own(c, c) -= constant;
     }
     errors[i] = own.partialPivLu().solve(answer).squaredNorm() / static_cast<double>(outputs);
   }
@@ -68,15 +77,17 @@ VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const Matri
 
 MatrixXd cut_changes(const RowMatrixXd& parts, Index count,
                      const std::vector<std::vector<int>>& groups, const MatrixXd& y,
-                     double temperature, const MatrixXd& u) {
-  const MatrixXd whole = u.size() > 0 ? u : MatrixXd(MatrixXd::Ones(count, count));
+                     const FrozenPredictor& predictor, const std::function<void()>& between) {
+  const MatrixXd whole =
+      predictor.u.size() > 0 ? predictor.u : MatrixXd(MatrixXd::Ones(count, count));
   const Index outputs = whole.rows() / count;
   const auto errors = [&](const MatrixXd& at) {
-    return left_out_errors(frozen_kernel(parts, count, at), temperature, y);
+    return left_out_errors(frozen_kernel(parts, count, at), predictor.temperature, y);
   };
   const VectorXd before = errors(whole);
   MatrixXd changes(static_cast<Index>(groups.size()), y.rows());
   for (std::size_t g = 0; g < groups.size(); ++g) {
+    between();
     MatrixXd cut = whole;
     for (const int part : groups[g]) {
       cut.middleRows(part * outputs, outputs).setZero();

@@ -15,19 +15,28 @@ KernelAlignment kernel_alignment(MatrixXd kernel, const VectorXd& labels) {
   result.eigenvalues = eigen.values.reverse();
   const VectorXd projections =
       numerics::multiply_vector(eigen.vectors, numerics::Transpose::kYes, labels).reverse();
+  const Index count = projections.size();
   result.overlaps = projections.cwiseAbs() / labels.norm();
-  // Where eigenvalues are rounding, the eigenvectors are an arbitrary basis of the null space.
+  result.cumulative.resize(count);
   const double rounding =
       rows * std::numeric_limits<double>::epsilon() * result.eigenvalues.maxCoeff();
-  result.cumulative.resize(result.overlaps.size());
   double sum = 0.0;
-  for (Index k = 0; k < result.overlaps.size(); ++k) {
-    if (!(result.eigenvalues[k] > rounding)) {
-      result.overlaps[k] = std::numeric_limits<double>::quiet_NaN();
-    } else {
-      sum += result.overlaps[k] * result.overlaps[k];
+  for (Index first = 0; first < count;) {
+    // Eigenvectors of equal eigenvalues are an arbitrary basis of their space.
+    Index end = first + 1;
+    while (end < count && result.eigenvalues[end - 1] - result.eigenvalues[end] <= rounding) ++end;
+    auto equal = result.overlaps.segment(first, end - first);
+    const bool is_null = !(result.eigenvalues[first] > rounding);
+    if (is_null) {
+      equal.setConstant(std::numeric_limits<double>::quiet_NaN());
+    } else if (equal.size() > 1) {
+      equal.setConstant(std::sqrt(equal.squaredNorm() / static_cast<double>(equal.size())));
     }
-    result.cumulative[k] = sum;
+    for (Index i = first; i < end; ++i) {
+      if (!is_null) sum += result.overlaps[i] * result.overlaps[i];
+      result.cumulative[i] = sum;
+    }
+    first = end;
   }
   return result;
 }

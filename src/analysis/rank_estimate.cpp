@@ -140,11 +140,15 @@ VectorXd RankEstimate::deviation() const {
 
 VectorXd among_cheapest(const MatrixXd& draws, int k) {
   VectorXd hits = VectorXd::Zero(draws.cols());
-  for (Index d = 0; d < draws.rows(); ++d) {
-    const std::vector<int> order = order_of(draws.row(d).transpose());
-    for (int place = 0; place < k && place < static_cast<int>(order.size()); ++place) {
-      hits[order[static_cast<std::size_t>(place)]] += 1.0;
-    }
+  const auto places = std::min<Index>(k, draws.cols());
+  for (Index d = 0; d < draws.rows() && places > 0; ++d) {
+    std::vector<double> costs = listed(draws.row(d).transpose());
+    std::nth_element(costs.begin(), costs.begin() + (places - 1), costs.end());
+    const double last = costs[static_cast<std::size_t>(places - 1)];
+    const auto below = (draws.row(d).array() < last).cast<double>();
+    const auto equal = (draws.row(d).array() == last).cast<double>();
+    const double share = (static_cast<double>(places) - below.sum()) / equal.sum();
+    hits += (below + share * equal).matrix().transpose();
   }
   return hits / static_cast<double>(draws.rows());
 }
@@ -168,8 +172,8 @@ std::vector<int> shared_ranks(const MatrixXd& draws, double share) {
 RankCeiling rank_ceiling(const MatrixXd& rises, std::uint64_t seed) {
   Rng rng(seed, StreamPurpose::kResampledExamples, kHalvesStream);
   const Index half = rises.cols() / 2;
-  VectorXd found(kSplits);
-  for (double& one : found) {
+  std::vector<double> agreements;
+  for (int split = 0; split < kSplits; ++split) {
     std::vector<Index> order(static_cast<std::size_t>(rises.cols()));
     std::iota(order.begin(), order.end(), Index{0});
     numerics::shuffle(order, rng);
@@ -177,11 +181,13 @@ RankCeiling rank_ceiling(const MatrixXd& rises, std::uint64_t seed) {
     for (Index i = 0; i < rises.cols(); ++i) {
       (i < half ? first : second) += rises.col(order[static_cast<std::size_t>(i)]);
     }
-    one = spearman(listed(first / static_cast<double>(half)),
-                   listed(second / static_cast<double>(rises.cols() - half)));
+    const double agreement = spearman(listed(first / static_cast<double>(half)),
+                                      listed(second / static_cast<double>(rises.cols() - half)));
+    if (!std::isnan(agreement)) agreements.push_back(agreement);
   }
+  if (agreements.empty()) return {numerics::kUndefined, numerics::kUndefined, numerics::kUndefined};
+  const Eigen::Map<const VectorXd> found(agreements.data(), static_cast<Index>(agreements.size()));
   const double mean = found.mean();
-  if (std::isnan(mean)) return {mean, mean, mean};  // one head
   return {mean, std::sqrt((found.array() - mean).square().mean()),
           mean > 0.0 ? std::sqrt(2.0 * mean / (1.0 + mean)) : 0.0};
 }

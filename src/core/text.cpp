@@ -95,6 +95,14 @@ std::string printable_lines(std::string_view text) {
   return out;
 }
 
+std::string count_text(std::string_view number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == "1" ? "" : "s");
+}
+
+std::string count_text(double number, std::string_view noun) {
+  return count_text(fmt::format("{}", number), noun);
+}
+
 std::string join(const std::vector<std::string>& words, std::string_view separator) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {

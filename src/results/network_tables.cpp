@@ -49,8 +49,9 @@ std::vector<std::string> latent_faults(const LatentRun& run) {
   const auto look = [&out](const LatentLayer& layer) {
     for (const DecoderReport& decoder : layer.decoders) {
       if (decoder.decoding.converged) continue;
-      out.push_back(fmt::format("a fit of the decoder of \"{}\" in layer {} did not converge",
-                                decoder.name, layer.layer));
+      out.push_back(fmt::format(
+          "a fit of the decoder of \"{}\" in {} did not converge", decoder.name,
+          layer.layer > 0 ? fmt::format("layer {}", layer.layer) : "all layers together"));
     }
   };
   for (const LatentLayer& layer : run.layers) look(layer);

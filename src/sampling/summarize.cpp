@@ -89,12 +89,12 @@ void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
   }
   if (s.saturated > 0) {
     const bool nuts = options.sampler == SamplerKind::kNuts;
-    s.warnings.push_back(
-        fmt::format("{} of {} draws stopped at {} = {}: the chain is valid but slow. Raise {}, "
-                    "warm up longer, or use the dense metric",
-                    s.saturated, draws, nuts ? "max_tree_depth" : "max_leapfrog_steps",
-                    nuts ? options.max_tree_depth : options.max_leapfrog_steps,
-                    nuts ? "max_tree_depth" : "max_leapfrog_steps"));
+    s.warnings.push_back(fmt::format(
+        "{} of {} draws stopped at {} = {}: the chain is valid but slow. Raise {}, "
+        "warm up longer, or set sample.metric = \"dense\"",
+        s.saturated, draws, nuts ? "sample.max_tree_depth" : "sample.max_leapfrog_steps",
+        nuts ? options.max_tree_depth : options.max_leapfrog_steps,
+        nuts ? "sample.max_tree_depth" : "sample.max_leapfrog_steps"));
   }
   for (std::size_t c = 0; c < s.ebfmi.size(); ++c) {
     if (!(s.ebfmi[c] < kSmallestBfmi)) continue;

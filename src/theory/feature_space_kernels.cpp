@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -26,8 +27,8 @@ constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost 
 /// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns,
 /// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
 ///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
-///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so small temperatures lose no
-///   digits, where F can be divided by.
+///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so the gradient loses no
+///   digits at small temperatures, where F can be divided by.
 class FeatureSpaceKernels final : public PathKernels {
  public:
   FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths, int threads);
@@ -45,9 +46,13 @@ class FeatureSpaceKernels final : public PathKernels {
   [[nodiscard]] MatrixXd framed_gram(const MatrixXd& frame) const;
   /// (F kron I)^T b: N_0 x r.
   [[nodiscard]] MatrixXd framed_projection(const MatrixXd& frame) const;
+  /// |Y - X F v~|^2, from rows that stand for the examples where there are none: `weights` = F v~.
+  [[nodiscard]] double misfit(const MatrixXd& weights) const;
 
  private:
   GramMatrices data_;
+  mutable std::once_flag factored_;
+  mutable GramRows rows_;
 };
 
 class FeatureSpaceState final : public EnergyState {
@@ -122,6 +127,14 @@ MatrixXd FeatureSpaceKernels::framed_projection(const MatrixXd& frame) const {
   return framed;
 }
 
+double FeatureSpaceKernels::misfit(const MatrixXd& weights) const {
+  const bool has_examples = features_.size() > 0;
+  if (!has_examples) std::call_once(factored_, [this] { rows_ = rows_of_gram(data_); });
+  const MatrixXd fit = mean_from_dual(has_examples ? features_ : rows_.features, weights,
+                                      MatrixXd::Identity(order(), order()));
+  return ((has_examples ? labels_ : rows_.labels) - fit).squaredNorm();
+}
+
 FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame frame,
                                      SpdFactor factor, double temperature)
     : EnergyState(kernels.shared_from_this()),
@@ -145,15 +158,12 @@ FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame f
 }
 
 double FeatureSpaceState::quadratic_form(const MatrixXd& framed) const {
-  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T. If the difference cancels and there are features,
-  // the ridge identity is used instead: (|y - X F v~|^2 + T |v~|^2) / T.
+  // y^T (K + T)^{-1} y = (|y|^2 - b^T F v~) / T. If the difference cancels, the ridge identity is
+  // used instead: (|y - X F v~|^2 + T |v~|^2) / T.
   const double labels = kernels_.data().label_square.trace();
   const double difference = labels - framed.cwiseProduct(dual_).sum();
-  if (difference > kCancelled * labels || kernels_.features().size() == 0)
-    return difference / temperature_;
-  const MatrixXd fit = mean_from_dual(kernels_.features(), dual_ * frame_.transpose(),
-                                      MatrixXd::Identity(frame_.rows(), frame_.rows()));
-  return ((kernels_.labels() - fit).squaredNorm() + temperature_ * dual_.squaredNorm()) /
+  if (difference > kCancelled * labels) return difference / temperature_;
+  return (kernels_.misfit(dual_ * frame_.transpose()) + temperature_ * dual_.squaredNorm()) /
          temperature_;
 }
 

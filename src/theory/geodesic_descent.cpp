@@ -85,6 +85,7 @@ SaddlePoint GeodesicDescent::run_on(const OrderParameters& here, SaddlePointSumm
   evaluation_ = action_.evaluate(u_);  // already counted when the step was tried
   if (!evaluation_.energy)
     throw Error(ErrorKind::kBadData, "the state to go on from belongs to another action");
+  first_norm_ = evaluation_.scaled_gradient_norm(action_.architecture());  // progress begins here
   return descend();
 }
 

@@ -105,15 +105,14 @@ std::string gram_fault(const GramMatrices& data, Index paths) {
 
 GramRows rows_of_gram(const GramMatrices& data) {
   const Index d = data.gram.rows();
-  const Index p = data.examples;
-  if (p > d) throw Error(ErrorKind::kInternal, "rows_of_gram: more examples than directions");
+  const Index p = std::min(data.examples, d + data.outputs());
   const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(data.gram, true);
   // The largest eigenvalues come last. Those below `least` are zero, but for rounding of the sums.
   const double least =
       static_cast<double>(d) * std::numeric_limits<double>::epsilon() * eigen.values[d - 1];
   GramRows rows{MatrixXd::Zero(p, d), MatrixXd::Zero(p, data.outputs())};
   Index rank = 0;
-  for (; rank < p && eigen.values[d - 1 - rank] > least; ++rank) {
+  for (; rank < std::min(p, d) && eigen.values[d - 1 - rank] > least; ++rank) {
     const double root = std::sqrt(eigen.values[d - 1 - rank]);
     const auto direction = eigen.vectors.col(d - 1 - rank);
     rows.features.row(rank) = root * direction.transpose();

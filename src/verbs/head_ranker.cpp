@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "headway/analysis/removal.hpp"
+#include "headway/core/interruption.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/core/quiet_observer.hpp"
 #include "headway/error.hpp"
 #include "headway/solve.hpp"
 
@@ -24,7 +26,7 @@ std::vector<double> listed(const VectorXd& values) { return {values.begin(), val
 
 /// U_1 of the theory for these parts, the outputs of a part side by side.
 MatrixXd solved_order_parameters(const RowMatrixXd& parts, Index count, const MatrixXd& labels,
-                                 double temperature, int threads) {
+                                 double temperature, int threads, const Observer& observer) {
   tasks::Dataset dataset;
   dataset.name = "parts of a layer";
   dataset.form = AttentionForm::kPathFeatures;
@@ -39,7 +41,9 @@ MatrixXd solved_order_parameters(const RowMatrixXd& parts, Index count, const Ma
   study.model.temperatures = {temperature};
   study.solve.hessian = study.solve.corrections = When::kOff;
   study.threads = threads;
-  Observer quiet;  // with many parts the theory is at its end at this width: said in the documents
+  // With many parts the theory is at its end at this width. The documents say so, so it does not
+  // warn.
+  QuietObserver quiet(observer);
   return headway::solve(study, dataset, quiet).points.at(0).order_parameters.layers.front();
 }
 
@@ -73,8 +77,8 @@ void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels) {
                                                                     (labels.array() > 0.0).count()))
                                          : VectorXd(labels.colwise().sum().transpose());
   if (examples < of_class.size()) {
-    refuse(fmt::format("{} examples of {} classes: must be more examples than classes", examples,
-                       of_class.size()));
+    refuse(fmt::format("{} examples of {} classes: must be at least as many examples as classes",
+                       examples, of_class.size()));
   }
   for (Index c = 0; c < of_class.size(); ++c) {
     // A class that is never there is no fault of one-hot labels of many classes.
@@ -105,15 +109,29 @@ RankColumn column_of_examples(std::string name, const MatrixXd& rows, double pas
   return column(std::move(name), value, error, passes);
 }
 
-FrozenCuts frozen_cuts(const RowMatrixXd& parts, Index count,
-                       const std::vector<std::vector<int>>& groups, const MatrixXd& labels,
-                       double penalty, int threads) {
-  const RowMatrixXd scaled = analysis::scaled_parts(parts);
+FrozenCuts frozen_cuts(const LayerParts& layer, const MatrixXd& labels, double penalty, int threads,
+                       const Observer& observer) {
+  const RowMatrixXd scaled = analysis::scaled_parts(layer.values);
   const MatrixXd centred = labels.rowwise() - labels.colwise().mean();
-  const double temperature = analysis::matched_temperature(scaled, count, penalty);
-  const MatrixXd u = solved_order_parameters(scaled, count, centred, temperature, threads);
-  return {analysis::cut_changes(scaled, count, groups, centred, temperature, MatrixXd()),
-          analysis::cut_changes(scaled, count, groups, centred, temperature, u)};
+  const double temperature = analysis::matched_temperature(scaled, layer.count, penalty);
+  MatrixXd u;
+  try {
+    u = solved_order_parameters(scaled, layer.count, centred, temperature, threads, observer);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadStudy) throw;
+    throw OptionError(
+        fmt::format("rank.penalty = {:g}: is so small that rounding makes the theory's kernel of "
+                    "the parts singular: must be larger",
+                    penalty),
+        {"rank.penalty"});
+  }
+  const auto between = [&] { throw_if_interrupted(observer); };
+  between();  // of an interrupted solution U is no minimum
+  const auto changes = [&](const MatrixXd& of) {
+    return analysis::cut_changes(scaled, layer.count, layer.of_heads, centred, {temperature, of},
+                                 between);
+  };
+  return {changes(MatrixXd()), changes(u)};
 }
 
 HeadRanking ranking_of(const MeasuredHeads& measured, const std::string& target,

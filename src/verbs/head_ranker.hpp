@@ -22,6 +22,13 @@ struct MeasuredHeads {
   std::vector<RankColumn> others;
 };
 
+/// What the p parts of a layer add to the embedding, and the parts of each of its heads.
+struct LayerParts {
+  RowMatrixXd values;  ///< [P, p D]
+  Index count = 0;     ///< p
+  std::vector<std::vector<int>> of_heads;
+};
+
 /// Error{kBadData} unless the labels [P, C] of enough examples differ.
 void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels);
 
@@ -35,10 +42,9 @@ RankColumn column_of_examples(std::string name, const MatrixXd& rows, double pas
 struct FrozenCuts {
   MatrixXd without_theory, of_theory;  ///< rises of every example, [heads, P]
 };
-/// parts: [P, p N_0]. groups: the parts of each head. penalty: of the readout, which gives T.
-FrozenCuts frozen_cuts(const RowMatrixXd& parts, Index count,
-                       const std::vector<std::vector<int>>& groups, const MatrixXd& labels,
-                       double penalty, int threads);
+/// penalty: of the readout, which gives T. Error{kInterrupted} where the observer asks to stop.
+FrozenCuts frozen_cuts(const LayerParts& layer, const MatrixXd& labels, double penalty, int threads,
+                       const Observer& observer);
 
 /// `target`: which of the removals the estimate is of.
 HeadRanking ranking_of(const MeasuredHeads& measured, const std::string& target,

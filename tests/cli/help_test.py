@@ -62,7 +62,7 @@ class Help(ProgramTest):
         self.assertIn("default 0.01", text)
         self.assertNotIn("widths", text.partition("\n")[2].partition("temperature  ")[2])
         both = run("help", "heads").stdout
-        for table in ("[model]:", "[model.attention_prior]:", "[train]:"):
+        for table in ("[model]:", "[model.attention_prior]:", "[train]:", "[[task.layers]] heads ="):
             self.assertIn(table, both)
         self.assertIn(run("help", "model").stdout, run("help", "solve").stdout)
         head = run("help", "task.layers.heads").stdout

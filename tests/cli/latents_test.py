@@ -102,7 +102,7 @@ class Latents(NetworksTest):
         from_study = self.object_of("latents", self.fuzzy, "-o", output)
         self.assertEqual(from_study["runs"], from_result["runs"])
         again = self.object_of("latents", output)  # a result in place of its study
-        self.assertIn("holds no networks, so 2 networks are trained again", run("latents", output, "--dry-run").stderr)
+        self.assertIn("holds no networks, so 2 networks must be trained again", run("latents", output, "--dry-run").stderr)
         self.assertNotIn("trained again", run("latents", self.fuzzy, "--dry-run").stderr)
         self.assertEqual(again["runs"], from_result["runs"])
 

@@ -126,16 +126,22 @@ class FrozenParts(unittest.TestCase):
         rng = np.random.default_rng(5)
         self.parts = scaled_parts(rng.standard_normal((12, 5, 7)))
         self.y = rng.standard_normal((12, 3))
+        self.y -= self.y.mean(0)
         self.u = rng.standard_normal((15, 15))
         self.u = self.u @ self.u.T
 
     def error(self, kernel, i, outputs):
-        """The squared error of example i, by solving without it; kernel [C P, C P]."""
+        """The squared error of example i, by solving without it, for features and labels less their means over the others;
+        kernel [C P, C P]."""
         count = len(kernel) // outputs
         kept = [c * count + j for c in range(outputs) for j in range(count) if j != i]
         own = [c * count + i for c in range(outputs)]
-        told = kernel[np.ix_(own, kept)] @ np.linalg.solve(kernel[np.ix_(kept, kept)] + 0.3 * np.eye(len(kept)),
-                                                           self.y.T[:outputs].reshape(-1)[kept])
+        mean = np.kron(np.eye(outputs), np.full((count - 1, 1), 1.0 / (count - 1)))
+        centre = np.eye(len(kept)) - np.kron(np.eye(outputs), np.full((count - 1, count - 1), 1.0 / (count - 1)))
+        between = kernel[np.ix_(kept, kept)]
+        y = self.y.T[:outputs].reshape(-1)[kept]
+        told = mean.T @ y + (kernel[np.ix_(own, kept)] - mean.T @ between) @ centre @ np.linalg.solve(
+            centre @ between @ centre + 0.3 * np.eye(len(kept)), centre @ y)
         return np.square(told - self.y[i, :outputs]).mean()
 
     def kernel(self, u, outputs):

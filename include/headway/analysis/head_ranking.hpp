@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -9,7 +10,8 @@
 #include "headway/types.hpp"
 
 /// A ranking of heads that one can prune by: what a readout loses without each head, with errors,
-/// and a combined estimate. headway.ranking of Python calls this.
+/// and a combined estimate. headway.ranking of Python has the same rules in NumPy, for networks of
+/// PyTorch.
 namespace headway::analysis {
 
 /// Ridge regression answers = (x - mean) / deviation W + offset of labels y [P, C] on embeddings x
@@ -118,7 +120,8 @@ struct RankEstimate {
 /// the rise for the very readout that was fitted, not the mean over training sets.
 RankEstimate combine(const RemovalChanges& changes, std::uint64_t seed);
 
-/// How likely each head is one of the k that cost least, from draws [D, H].
+/// How likely each head is one of the k that cost least, from draws [D, H]. Heads that cost the
+/// same in a draw share its places.
 VectorXd among_cheapest(const MatrixXd& draws, int k);
 /// Ranks from 1, the head that costs least. In the order of their means a head begins a new rank if
 /// it costs more than the first head of the current one in this share of the draws.
@@ -126,8 +129,9 @@ std::vector<int> shared_ranks(const MatrixXd& draws, double share);
 
 /// How far an order can be trusted. halves: rank correlation of orders on random halves of the
 /// examples, with its deviation. whole: sqrt(2 r / (1 + r)), the most that another order can be
-/// expected to agree with that on all examples; 0 where halves do not agree. One head has no order:
-/// all are NaN.
+/// expected to agree with that on all examples; 0 where halves do not agree. Halves on which all
+/// heads rise alike have no order and do not count. All are NaN where none has: with one head
+/// always.
 struct RankCeiling {
   double halves, deviation, whole;
 };
@@ -140,14 +144,22 @@ RowMatrixXd scaled_parts(const RowMatrixXd& parts);
 /// T at which the theory's predictor with U = 1 is the readout of this penalty: penalty V / (N_0
 /// p), V the mean square of the sum of the parts.
 double matched_temperature(const RowMatrixXd& parts, Index count, double penalty);
-/// Squared errors of the predictor K (K + T)^-1 y, each example left out. kernel: [P, P], or
-/// [C P, C P] output by output.
+/// Squared errors of the predictor K (K + T)^-1 y, each example left out. Without an example the
+/// labels and the features have other means, so the offset is fitted again, as in RidgeReadout.
+/// kernel: [P, P], or [C P, C P] output by output, of features without their means. y: without its
+/// mean.
 VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const MatrixXd& y);
-/// Rises of these errors without each group of parts, [groups, P]: rows and columns of U are 0. y
-/// without its mean. u: [C p, C p], the outputs of a part side by side; empty: all 1, for each
-/// output by itself.
+/// Of the theory: K = sum_ab U_ab xi_a . xi_b / (N_0 p). u: [C p, C p], the outputs of a part side
+/// by side; empty: all 1, for each output by itself.
+struct FrozenPredictor {
+  double temperature;
+  MatrixXd u;
+};
+/// Rises of left_out_errors() without each group of parts, [groups, P]: rows and columns of U are
+/// 0. y without its mean. `between` is called before each group, and may throw to end the work.
+/// Cost: one inverse of a kernel for each group, and one for none.
 MatrixXd cut_changes(const RowMatrixXd& parts, Index count,
                      const std::vector<std::vector<int>>& groups, const MatrixXd& y,
-                     double temperature, const MatrixXd& u);
+                     const FrozenPredictor& predictor, const std::function<void()>& between);
 
 }  // namespace headway::analysis

@@ -4,8 +4,9 @@
 
 namespace headway::analysis {
 
-/// Overlap of a kernel's eigenvectors with the labels (eq. 52): |v_k . y| / |y| by
-/// falling eigenvalue; NaN beyond the kernel's rank, where eigenvectors are arbitrary.
+/// Overlap of a kernel's eigenvectors with the labels (eq. 52): |v_k . y| / |y| by falling
+/// eigenvalue. Eigenvectors of equal eigenvalues are arbitrary, so each of them has the root mean
+/// square of their overlaps. NaN beyond the kernel's rank.
 struct KernelAlignment {
   VectorXd eigenvalues;
   VectorXd overlaps;

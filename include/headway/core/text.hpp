@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,14 @@ std::string printable(std::string_view text);
 /// `text` of any bytes for a terminal: its lines and tabs, and "\x1B" for control characters and
 /// bytes that are no UTF-8.
 std::string printable_lines(std::string_view text);
+
+/// "1 point", "2 points".
+std::string count_text(std::string_view number, std::string_view noun);
+std::string count_text(double number, std::string_view noun);
+template <std::integral Count>
+std::string count_text(Count number, std::string_view noun) {
+  return count_text(std::to_string(number), noun);
+}
 
 /// "a, b, c"
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");

@@ -19,24 +19,25 @@ GramMatrices scale_gram(GramMatrices data, double input_variance);
 /// this size can have. Cost D^3.
 std::string gram_fault(const GramMatrices& data, Index paths);
 
-/// P rows of features and labels that have the given Gram matrices. They stand for the examples:
-/// every energy, posterior and predictor is the same.
+/// Rows of features and labels that have the given Gram matrices: P, at most D + C. They stand for
+/// the examples: quadratic forms and predictors are the same, and with P rows every energy.
 struct GramRows {
-  MatrixXd features;  ///< P x D
-  MatrixXd labels;    ///< P x C
+  MatrixXd features;  ///< rows x D
+  MatrixXd labels;    ///< rows x C
 };
 
 /// Whether rows are fewer than directions: kernels of GramRows then cost less than D x D matrices.
 inline bool has_few_rows(const GramMatrices& data) { return data.examples < data.gram.rows(); }
 
-/// For P <= D. With Phi^T Phi = V Lambda V^T, of rank r <= P, the rows are
+/// With Phi^T Phi = V Lambda V^T, of rank r, the rows are
 ///   X = [Lambda^{1/2} V^T; 0],   Y' = [Lambda^{-1/2} V^T Phi^T Y; R],
 /// where R^T R is the part of Y^T Y outside the span of the features. Cost O(D^3), once.
 GramRows rows_of_gram(const GramMatrices& data);
 
 /// Kernels from scaled Gram matrices alone (KernelForm::kGram); the cost of an evaluation is free
 /// of P. Every T > 0, any number of outputs, singular U too. They have no features(), labels(),
-/// kernel().
+/// kernel(). Energies have an error of about 2^-52 tr(Y^T Y) / T, because the Gram matrices are
+/// rounded. It is the same for every U.
 std::shared_ptr<const PathKernels> make_path_kernels(GramMatrices data, Index paths, int threads);
 
 }  // namespace headway::theory

@@ -7,6 +7,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/gram_file.hpp"
 #include "headway/study.hpp"
 #include "io/dataset_file/layout.hpp"
@@ -167,9 +168,9 @@ tasks::Dataset load(const std::string& file_path, FeaturesIn place, Attention at
 
 std::string split_text(const DatasetLayout& layout, const std::string& split) {
   const auto has = [&](const char* name) { return layout.find(split + name) != nullptr; };
-  std::string text = fmt::format("{} examples, ", layout.extent(extent_key("P", split)));
-  text += has("/labels") ? fmt::format("{} outputs", layout.extent("C")) : "no labels";
-  if (has("/inputs")) text += fmt::format(", {} tokens", layout.extent("S"));
+  std::string text = count_text(layout.extent(extent_key("P", split)), "example") + ", ";
+  text += has("/labels") ? count_text(layout.extent("C"), "output") : "no labels";
+  if (has("/inputs")) text += ", " + count_text(layout.extent("S"), "token");
   if (has("/mask")) text += ", masked";
   if (has("/ids")) text += ", with ids";
   return text;

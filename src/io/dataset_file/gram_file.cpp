@@ -4,6 +4,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/output_path.hpp"
+#include "headway/core/text.hpp"
 #include "headway/model/path_index.hpp"
 #include "io/first_reading.hpp"
 #include "io/hdf5/describe.hpp"
@@ -23,7 +24,8 @@ std::string describe_gram(const Hdf5InputFile& file) {
                   result.data.examples, result.data.outputs(), fmt::join(result.heads, ", "),
                   result.data.gram.rows() / std::max<Index>(1, model::path_count(result.heads)));
   for (const GramSet& set : result.sets)
-    out += fmt::format("  set        {}: {} examples\n", shown(set.name), set.labels.rows());
+    out += fmt::format("  set        {}: {}\n", shown(set.name),
+                       count_text(set.labels.rows(), "example"));
   for (const std::string& source : result.sources)
     out += fmt::format("  from       {}\n", shown(source));
   if (const auto shard = file.text_attribute("/", "shard")) {

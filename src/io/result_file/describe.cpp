@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/fail.hpp"
+#include "headway/core/text.hpp"
 #include "headway/core/utf8.hpp"
 #include "headway/dataset.hpp"
 #include "headway/prune_results.hpp"
@@ -124,10 +125,11 @@ bool has_first(const Hdf5InputFile& file, const Listing& listing) {
 
 std::string sizes_text(const Hdf5InputFile& file) {
   const auto root = [&](const char* name) { return file.attribute_text("/", name); };
-  std::string out = fmt::format("  network    heads {}, variances {}, {} outputs\n", root("heads"),
-                                root("variances"), root("outputs"));
-  out += fmt::format("  data       {} training and {} test examples, {} features\n",
-                     root("train_examples"), root("test_examples"), root("features"));
+  std::string out = fmt::format("  network    heads {}, variances {}, {}\n", root("heads"),
+                                root("variances"), count_text(root("outputs"), "output"));
+  out += fmt::format("  data       {} training and {}, {}\n", root("train_examples"),
+                     count_text(root("test_examples"), "test example"),
+                     count_text(root("features"), "feature"));
   if (file.kind("sets") == NodeKind::kDataset) {
     out += fmt::format("  sets       {}\n", shown(join(file.read_strings("sets"))));
   }
@@ -160,9 +162,9 @@ std::string describe_result(const Hdf5InputFile& file) {
   if (file.has_attribute("/", "gpu")) {
     out += fmt::format("  GPU        {}\n", text(file, "/", "gpu"));
   }
-  out +=
-      fmt::format("  started    {}, {} s on {} threads, seed {}\n", text(file, "/", "started"),
-                  cell(file, "/", "seconds"), cell(file, "/", "threads"), cell(file, "/", "seed"));
+  out += fmt::format("  started    {}, {} s on {}, seed {}\n", text(file, "/", "started"),
+                     cell(file, "/", "seconds"), count_text(cell(file, "/", "threads"), "thread"),
+                     cell(file, "/", "seed"));
   out += fmt::format("  command    {}\n", text(file, "/", "command"));
   out += fmt::format("  study hash {}\n  data hash  {}\n\n", text(file, "/", "study_hash"),
                      text(file, "/", "data_hash"));

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "headway/core/interruption.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -180,7 +181,7 @@ struct MeanHeads::State {
     const Index read = layer + 1 == whole.blocks.size() ? format.scored : format.tokens;
     MatrixXd of_example(whole.options.model_dim, examples.examples);
     parallel_for(examples.examples, threads, [&](Index i) {
-      if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+      throw_if_interrupted(observer);
       const Layer& at = streams[static_cast<std::size_t>(i)][layer];
       const RowMatrixXd left = reference::attention_between(whole, pruned.blocks[layer].attention,
                                                             examples, i, at.entered);
@@ -199,7 +200,7 @@ MeanHeads::MeanHeads(const TransformerOptions& options, const TaskFormat& format
           std::vector<std::vector<State::Layer>>(static_cast<std::size_t>(examples.examples))}) {
   head_counts(options);  // refuses an encoder
   parallel_for(examples.examples, threads, [&](Index i) {
-    if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+    throw_if_interrupted(observer);
     reference::Trace trace = reference::trace_example(state_->whole, examples, i);
     for (reference::BlockTrace& block : trace.blocks) {
       state_->streams[static_cast<std::size_t>(i)].push_back(

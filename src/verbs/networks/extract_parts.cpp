@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "headway/core/interruption.hpp"
 #include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
@@ -86,7 +87,7 @@ class PartReader {
       const Index count = std::min(kBlock, part.examples - first);
       task_.batch(part.split, first, count, batch);
       parallel_for(count, threads_, [&](Index i) {
-        if (observer_.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+        throw_if_interrupted(observer_);
         out.outputs.row(first + i) = read_example(first + i, batch, i).transpose();
         add_label(format_, batch, i, place_, out.labels.row(first + i));
       });

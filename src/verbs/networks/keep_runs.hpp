@@ -3,6 +3,7 @@
 #include <span>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/interruption.hpp"
 #include "headway/error.hpp"
 #include "headway/observer.hpp"
 #include "headway/verbs/networks/trained.hpp"
@@ -18,7 +19,7 @@ void keep_runs(NetworkRuns<Run>& result, std::span<const TrainedNetwork> network
   result.planned = networks.size();
   for (const TrainedNetwork& network : networks) {
     try {
-      if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+      throw_if_interrupted(observer);
       result.runs.push_back(run(network));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kInterrupted) throw;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "headway/core/interruption.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -58,13 +59,15 @@ struct LayerWork {
   CodePair trained, untrained;
 };
 
-LatentLayer report_on(const LayerWork& work, const LatentExamples& examples, Index heads) {
+LatentLayer report_on(const LayerWork& work, const LatentExamples& examples, Index heads,
+                      const Observer& observer) {
   LatentLayer out;
   out.layer = work.layers.size() == 1 ? work.layers.front() : 0;
   out.codes = work.trained.train.rows();
   out.heads = heads;
   out.pairs = examples.pairs_per_code;
   for (const LatentQuestion& question : examples.questions) {
+    throw_if_interrupted(observer);
     DecoderReport& report = out.decoders.emplace_back();
     report.name = question.name;
     report.kind = question.options.kind;
@@ -123,12 +126,13 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
   ReadyNetwork ready = ready_network(network, study, make_task);
   warn_of_seen_tasks(name_of(network), held_out_seen_in_training(network, study), study, observer);
   const Index heads = ready.trainer->model_options().widened().heads;
+  throw_if_interrupted(observer);
   std::vector<LayerWork> works = layer_works(study, ready, examples);
   std::vector<LatentLayer> layers(works.size());
   try {
     parallel_for(static_cast<Index>(works.size()), resolve_threads(study.threads), [&](Index i) {
       const auto at = static_cast<std::size_t>(i);
-      layers[at] = report_on(works[at], examples, heads);
+      layers[at] = report_on(works[at], examples, heads, observer);
     });
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "headway/core/interruption.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/utf8.hpp"
 #include "headway/error.hpp"
@@ -29,7 +30,7 @@ struct PredictionProgress {
 
   /// Error{kInterrupted} where the computation is to stop.
   void add(Index examples) {
-    if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+    throw_if_interrupted(observer);
     done += static_cast<double>(examples);
     observer.whole("predict", done, all);
   }

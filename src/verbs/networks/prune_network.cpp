@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "headway/core/interruption.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -66,7 +67,7 @@ class RemovableHeads {
   /// The quality on the first examples of a split. Throws Error{kInterrupted}.
   [[nodiscard]] analysis::Removal on(const std::string& split, RemovedAs removed_as) {
     return [this, split, removed_as](const std::vector<int>& removed) {
-      if (observer_.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+      throw_if_interrupted(observer_);
       ready_.trainer->set_parameters(without(removed, removed_as));
       return quality(split);
     };
@@ -78,7 +79,7 @@ class RemovableHeads {
     std::vector<double> sums;
     const Index count = study_.prune.trained().sensitivity_examples.value_or(kSensitivityExamples);
     for (Index i = 0; i < count; ++i) {
-      if (observer_.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+      throw_if_interrupted(observer_);
       const std::vector<double> slopes =
           training::mask_derivatives(model_, parameters_, ready_.trainer->gradients("train", i, 1));
       sums.resize(slopes.size(), 0.0);
@@ -265,7 +266,7 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
                                       : sensitivity));
   add_scores(pruner, heads, trained.weights_sha256, theory, out.network);
   pruner.measure(out.network, observer);
-  if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+  throw_if_interrupted(observer);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "headway/core/interruption.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -88,7 +89,7 @@ class NetworkHeads {
     const Index count = examples_.examples;
     MatrixXd out;
     for (Index i = 0; i < count; ++i) {
-      check_interrupt();
+      throw_if_interrupted(observer_);
       const std::vector<double> slopes =
           training::mask_derivatives(model_, parameters_, ready_.trainer->gradients(split_, i, 1));
       if (i == 0) out.resize(static_cast<Index>(slopes.size()), count);
@@ -125,16 +126,10 @@ class NetworkHeads {
     return out;
   }
 
-  /// What the parts of a layer add to the embedding, and the parts of each of its heads.
-  struct Parts {
-    RowMatrixXd values;  ///< [P, p D]
-    Index count = 0;
-    std::vector<std::vector<int>> of_heads;
-  };
-  [[nodiscard]] Parts parts(Index layer) const {
+  [[nodiscard]] LayerParts parts(Index layer) const {
     const FrozenNetwork network = frozen(parameters_, layer);
     const std::vector<int>& heads = network.levels().heads.front();
-    Parts out;
+    LayerParts out;
     out.count = network.levels().paths();
     out.values.resize(examples_.examples, out.count * network.features());
     for_each_example([&](Index i) {
@@ -155,14 +150,10 @@ class NetworkHeads {
   [[nodiscard]] const training::TaskFormat& format() const { return task().format(); }
   [[nodiscard]] Index token() const { return format().tokens - 1; }
 
-  void check_interrupt() const {
-    if (observer_.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
-  }
-
   template <class Work>
   void for_each_example(const Work& work) const {
     parallel_for(examples_.examples, threads_, [&](Index i) {
-      check_interrupt();
+      throw_if_interrupted(observer_);
       work(i);
     });
   }
@@ -236,14 +227,14 @@ MatrixXd below(const std::vector<MatrixXd>& layers) {
   return out;
 }
 
-void measure_scores(NetworkHeads& network, double penalty, int threads, MeasuredHeads& measured) {
+void measure_scores(NetworkHeads& network, double penalty, int threads, const Observer& observer,
+                    MeasuredHeads& measured) {
   const auto layers = static_cast<Index>(network.heads().size());
   const auto passes = static_cast<double>(layers);
   std::vector<MatrixXd> without_theory, of_theory, entropies;
   for (Index layer = 1; layer <= layers; ++layer) {
-    const NetworkHeads::Parts parts = network.parts(layer);
     const FrozenCuts cuts =
-        frozen_cuts(parts.values, parts.count, parts.of_heads, network.labels(), penalty, threads);
+        frozen_cuts(network.parts(layer), network.labels(), penalty, threads, observer);
     without_theory.push_back(cuts.without_theory);
     of_theory.push_back(cuts.of_theory);
     if (network.normalises()) entropies.push_back(network.entropies(layer));
@@ -268,7 +259,8 @@ HeadRanking rank_network(const TrainedNetwork& trained, const Study& study,
                                       study.seed);
   MeasuredHeads measured;
   measure_removals(network, whole, done, measured);
-  measure_scores(network, whole.readout().penalty, resolve_threads(study.threads), measured);
+  measure_scores(network, whole.readout().penalty, resolve_threads(study.threads), observer,
+                 measured);
   HeadRanking out = ranking_of(
       measured, fmt::format("{}_{}", word_of(study.rank.removed_as), word_of(study.rank.readout)),
       whole, network.labels(), study.rank, study.seed);

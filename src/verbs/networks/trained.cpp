@@ -30,9 +30,11 @@ void refuse_swept_task(const Study& study) {
 /// What a token is, and what is asked of it.
 std::string format_words(const training::TaskFormat& format) {
   const std::string tokens = format.vocabulary > 0 ? fmt::format("{} token ids", format.vocabulary)
-                                                   : fmt::format("{} numbers", format.features);
-  return fmt::format("tokens of {} and {} {}", tokens, format.outputs,
-                     format.loss == training::LossKind::kCrossEntropy ? "classes" : "outputs");
+                                                   : count_text(format.features, "number");
+  const std::string asked = format.loss == training::LossKind::kCrossEntropy
+                                ? fmt::format("{} classes", format.outputs)
+                                : count_text(format.outputs, "output");
+  return fmt::format("tokens of {} and {}", tokens, asked);
 }
 
 const training::NamedTensor* tensor_ending(const std::vector<training::NamedTensor>& tensors,

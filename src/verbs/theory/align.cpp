@@ -40,11 +40,8 @@ VectorXd leading(const VectorXd& values, Index components) {
 AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known) {
   const Clock::time_point began = Clock::now();
-  Study asked = study;
-  // Otherwise rows that a Gram matrix is factored into could pass for examples. With kGram the
-  // error says that the data have no examples.
-  if (dataset.gram) asked.solve.kernels = theory::KernelForm::kGram;
-  const TheoryProblem problem = make_problem(asked, dataset, observer);
+  require_examples(dataset);
+  const TheoryProblem problem = make_problem(study, dataset, observer);
   AlignResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
   const Index shown = study.align.components;

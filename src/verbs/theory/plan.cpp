@@ -115,6 +115,14 @@ void count_alignment(const tasks::Dataset& dataset, TheoryPlan& plan) {
 
 }  // namespace
 
+void require_examples(const tasks::Dataset& dataset) {
+  if (!dataset.gram) return;
+  throw Error(ErrorKind::kBadStudy,
+              fmt::format("{}: holds Gram matrices, which give no kernel between examples: must be "
+                          "the data set that they were made from",
+                          dataset.name));
+}
+
 double alignment_bytes(Index rows) {
   constexpr double kMatrices = 4.0;  // two of the workspace; one more while the kernel is made
   return kMatrices * kNumber * static_cast<double>(rows) * static_cast<double>(rows);
@@ -148,7 +156,10 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
       {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
   count_memory(dataset, plan);
   if (verb == TheoryVerb::kSamples) plan.draw_bytes = draw_bytes(study, dataset);
-  if (verb == TheoryVerb::kAligns) count_alignment(dataset, plan);
+  if (verb == TheoryVerb::kAligns) {
+    require_examples(dataset);
+    count_alignment(dataset, plan);
+  }
   return plan;
 }
 

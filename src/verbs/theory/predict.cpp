@@ -209,7 +209,8 @@ PredictResult predict_points(const Study& study, Index outputs, std::size_t coun
   return result;
 }
 
-/// How many draws of each chain predict: those that `sample` predicted with.
+/// How many draws of each chain predict: those that `sample` predicted with, all if it was asked
+/// for no predictions.
 Index predicting_draws(const Study& study) {
   const Index wanted = study.sample.predictor_draws;
   return wanted > 0 ? wanted : study.sample.draws;

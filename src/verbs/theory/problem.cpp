@@ -93,8 +93,8 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
 
 void warn_of_silence(Observer& observer) {
   observer.warning(
-      "no path carries information about the training labels, so every prediction is 0. Equal "
-      "examples may have opposite labels");
+      "no path carries information about the training labels, so every prediction is 0: "
+      "labels or features may be all 0, or equal examples may have opposite labels");
 }
 
 /// Whether any path carries information about the labels (Evaluation::told); warns if none does.

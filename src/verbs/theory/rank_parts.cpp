@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/interruption.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/rank.hpp"
@@ -31,7 +32,7 @@ RowMatrixXd parts_in(const tasks::Split& split, Index columns) {
   return parts;
 }
 
-/// Of the part with this number from 0: its own, else "head 3".
+/// Of the part with this number from 0: its own, else "L1H3".
 std::string name_of(const tasks::Dataset& dataset, std::size_t part) {
   if (!dataset.layers.empty() && part < dataset.layers.front().names.size()) {
     return dataset.layers.front().names[part];
@@ -47,7 +48,8 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
   const MatrixXd& labels = dataset.train.labels;
   check_labels_to_rank_by(dataset.name, labels);
   const Index count = dataset.heads.front();
-  const RowMatrixXd parts = parts_in(dataset.train, count * dataset.features);
+  LayerParts layer{parts_in(dataset.train, count * dataset.features), count, {}};
+  const RowMatrixXd& parts = layer.values;
   check_parts_differ(dataset.name, parts);
   const Index features = parts.cols() / count;
   MatrixXd sum = MatrixXd::Zero(parts.rows(), features);
@@ -55,23 +57,21 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
   const analysis::RankedReadout whole(sum, labels, study.rank.penalty, study.seed);
   MeasuredHeads measured;
   std::vector<analysis::RemovalChanges> fixed, refitted;
-  std::vector<std::vector<int>> groups;
   for (Index part = 0; part < count; ++part) {
-    if (observer.interrupted()) throw Error(ErrorKind::kInterrupted, "interrupted");
+    throw_if_interrupted(observer);
     auto changes = whole.without(sum - parts.middleCols(part * features, features));
     fixed.push_back(std::move(changes[0]));
     refitted.push_back(std::move(changes[1]));
     measured.names.push_back(name_of(dataset, static_cast<std::size_t>(part)));
     measured.layers.push_back(1);
     measured.heads.push_back(static_cast<int>(part) + 1);
-    groups.push_back({static_cast<int>(part)});
+    layer.of_heads.push_back({static_cast<int>(part)});
     observer.whole("rank", static_cast<double>(part + 1), static_cast<double>(count + 1));
   }
   measured.removals.emplace_back("frozen_fixed", analysis::stacked(fixed));
   measured.removals.emplace_back("frozen_refitted", analysis::stacked(refitted));
   const int threads = resolve_threads(study.threads);
-  const FrozenCuts cuts =
-      frozen_cuts(parts, count, groups, labels, whole.readout().penalty, threads);
+  const FrozenCuts cuts = frozen_cuts(layer, labels, whole.readout().penalty, threads, observer);
   measured.others.push_back(column_of_examples("cut_without_theory", cuts.without_theory, 0.0));
   measured.others.push_back(column_of_examples("cut_of_theory", cuts.of_theory, 0.0));
   observer.whole("rank", static_cast<double>(count + 1), static_cast<double>(count + 1));

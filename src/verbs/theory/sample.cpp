@@ -152,7 +152,7 @@ class PointSampler {
                         point);
     }
     judge_diagnostics(point);
-    point.seconds = seconds_since(began);
+    point.seconds = sink.earlier_seconds() + seconds_since(began);
     return point;
   }
 

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/kernel_alignment.hpp"
+#include "headway/numerics/dense.hpp"
 
 using namespace headway;
 
@@ -40,6 +41,36 @@ TEST_CASE("alignment ends at the rank of the kernel, whatever the order of the e
   const VectorXd within = x * (x.transpose() * x).ldlt().solve(x.transpose() * y);
   CHECK_THAT(a.cumulative[n - 1],
              Catch::Matchers::WithinAbs(within.squaredNorm() / y.squaredNorm(), 1e-12));
+}
+
+TEST_CASE(
+    "eigenvectors of equal eigenvalues share their overlap, whatever the order of the outputs") {
+  // The kernel of the Gaussian process has every eigenvalue once for each output.
+  const Index n = 7, outputs = 3;
+  MatrixXd x(n, n);
+  for (Index i = 0; i < x.size(); ++i) x.data()[i] = std::sin(static_cast<double>(i * i) + 1.3 * i);
+  const MatrixXd kernel = x * x.transpose();
+  MatrixXd y(n, outputs);
+  for (Index i = 0; i < y.size(); ++i) y.data()[i] = std::cos(2.1 * static_cast<double>(i * i));
+  const analysis::KernelAlignment one = analysis::kernel_alignment(kernel, y.col(0));
+  const auto aligned = [&](const MatrixXd& labels) {
+    MatrixXd all = MatrixXd::Zero(n * outputs, n * outputs);
+    for (Index c = 0; c < outputs; ++c) all.block(c * n, c * n, n, n) = kernel;
+    return analysis::kernel_alignment(all, labels.reshaped());
+  };
+  const analysis::KernelAlignment a = aligned(y);
+  const analysis::KernelAlignment b = aligned(y.rowwise().reverse());
+  CHECK((a.overlaps - b.overlaps).norm() < 1e-10);
+  CHECK_THAT(a.cumulative[n * outputs - 1], Catch::Matchers::WithinAbs(1, 1e-12));
+  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(kernel, true);
+  for (Index k = 0; k < n; ++k) {
+    const double share = (y.transpose() * eigen.vectors.col(n - 1 - k)).squaredNorm() /
+                         (y.squaredNorm() * static_cast<double>(outputs));
+    for (Index c = 0; c < outputs; ++c) {
+      CHECK_THAT(a.overlaps[k * outputs + c], Catch::Matchers::WithinAbs(std::sqrt(share), 1e-10));
+    }
+    CHECK_THAT(one.eigenvalues[k], Catch::Matchers::WithinRel(a.eigenvalues[k * outputs], 1e-9));
+  }
 }
 
 TEST_CASE("head scores agree with their definition") {

@@ -13,6 +13,7 @@
 using namespace headway;
 using namespace headway::analysis;
 using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
 
 namespace {
 
@@ -81,26 +82,63 @@ TEST_CASE("Without a penalty the one is taken whose left-out error is smallest")
   }
 }
 
+namespace {
+
+/// The squared error of example i by weights w for all outputs and an offset for each. The examples
+/// that are kept are centred anew. features: [P, D] of each output.
+double error_without(const std::vector<MatrixXd>& features, const MatrixXd& labels, Index i,
+                     double temperature) {
+  std::vector<Index> kept;
+  for (Index j = 0; j < labels.rows(); ++j) {
+    if (j != i) kept.push_back(j);
+  }
+  const Index size = features.front().cols();
+  MatrixXd gram = MatrixXd::Identity(size, size) * temperature;
+  VectorXd seen = VectorXd::Zero(size);
+  const MatrixXd y = labels(kept, Eigen::all);
+  for (Index c = 0; c < labels.cols(); ++c) {
+    const MatrixXd x = features[static_cast<std::size_t>(c)](kept, Eigen::all);
+    const MatrixXd centred = x.rowwise() - x.colwise().mean();
+    gram += centred.transpose() * centred;
+    seen += centred.transpose() * y.col(c);
+  }
+  const VectorXd weights = gram.inverse() * seen;
+  double sum = 0.0;
+  for (Index c = 0; c < labels.cols(); ++c) {
+    const MatrixXd& x = features[static_cast<std::size_t>(c)];
+    const double answer =
+        y.col(c).mean() + (x.row(i) - x(kept, Eigen::all).colwise().mean()).dot(weights);
+    sum += std::pow(labels(i, c) - answer, 2);
+  }
+  return sum / static_cast<double>(labels.cols());
+}
+
+MatrixXd without_means(const MatrixXd& rows) { return rows.rowwise() - rows.colwise().mean(); }
+
+}  // namespace
+
 TEST_CASE("Left-out errors of a kernel predictor are those of fitting without the example") {
-  const MatrixXd root = drawn(8, 8, 6), y = drawn(8, 2, 7);
-  const MatrixXd kernel = root * root.transpose();
-  const double temperature = 0.4;
-  const VectorXd errors = left_out_errors(kernel, temperature, y);
-  MatrixXd all = MatrixXd::Zero(16, 16);  // the same kernel for both outputs, output by output
-  all.topLeftCorner(8, 8) = all.bottomRightCorner(8, 8) = kernel;
-  const VectorXd by_blocks = left_out_errors(all, temperature, y);
-  for (Index i = 0; i < 8; ++i) {
-    std::vector<Index> kept;
-    for (Index j = 0; j < 8; ++j) {
-      if (j != i) kept.push_back(j);
-    }
-    MatrixXd shifted = kernel(kept, kept);
-    shifted.diagonal().array() += temperature;
-    const MatrixXd answer =
-        kernel(std::vector<Index>{i}, kept) * shifted.inverse() * y(kept, Eigen::all);
-    const double error = (y.row(i) - answer).squaredNorm() / 2.0;
-    CHECK_THAT(errors[i], WithinAbs(error, 1e-9));
-    CHECK_THAT(by_blocks[i], WithinAbs(error, 1e-9));
+  struct Case {
+    Index examples, features;
+    double temperature, tolerance;
+  };
+  // With more features than examples and a small temperature the fit goes through all labels.
+  const Case one =
+      GENERATE(Case{8, 5, 0.4, 1e-9}, Case{8, 20, 0.4, 1e-9}, Case{12, 40, 1e-4, 1e-6});
+  const MatrixXd labels = drawn(one.examples, 2, 7), y = without_means(labels);
+  const std::vector<MatrixXd> features = {drawn(one.examples, one.features, 6),
+                                          drawn(one.examples, one.features, 8)};
+  MatrixXd x(2 * one.examples, one.features);
+  x << without_means(features[0]), without_means(features[1]);
+  const MatrixXd between_outputs = x * x.transpose();
+  const MatrixXd same = between_outputs.topLeftCorner(one.examples, one.examples);
+  const VectorXd coupled = left_out_errors(between_outputs, one.temperature, y);
+  const VectorXd alone = left_out_errors(same, one.temperature, y.col(1));
+  for (Index i = 0; i < one.examples; ++i) {
+    CHECK_THAT(coupled[i],
+               WithinRel(error_without(features, labels, i, one.temperature), one.tolerance));
+    CHECK_THAT(alone[i], WithinRel(error_without({features[0]}, labels.col(1), i, one.temperature),
+                                   one.tolerance));
   }
 }
 
@@ -108,7 +146,7 @@ TEST_CASE("A cut of parts is a predictor of the parts that are left") {
   const RowMatrixXd parts = scaled_parts(drawn(10, 12, 8));
   const MatrixXd labels = drawn(10, 1, 9);
   const MatrixXd y = labels.rowwise() - labels.colwise().mean();
-  const MatrixXd changes = cut_changes(parts, 3, {{0}, {1, 2}, {}}, y, 0.5, MatrixXd());
+  const MatrixXd changes = cut_changes(parts, 3, {{0}, {1, 2}, {}}, y, {0.5, MatrixXd()}, [] {});
   const auto errors = [&](const MatrixXd& sum) {
     return left_out_errors(sum * sum.transpose() / 12.0, 0.5, y);
   };
@@ -117,6 +155,12 @@ TEST_CASE("A cut of parts is a predictor of the parts that are left") {
   CHECK((changes.row(0).transpose() - (errors(b + c) - whole)).norm() < 1e-10);
   CHECK((changes.row(1).transpose() - (errors(a) - whole)).norm() < 1e-10);
   CHECK(changes.row(2).norm() == 0.0);
+  int calls = 0;
+  const auto stops = [&calls] {
+    if (++calls == 2) throw std::runtime_error("stop");
+  };
+  CHECK_THROWS(cut_changes(parts, 3, {{0}, {1}, {2}}, y, {0.5, MatrixXd()}, stops));
+  CHECK(calls == 2);
 }
 
 namespace {
@@ -159,6 +203,24 @@ TEST_CASE("The combined estimate follows what is certain: the measurement, or wh
   const VectorXd cheapest = among_cheapest(unsure.draws, 2);
   CHECK_THAT(cheapest.sum(), WithinAbs(2.0, 1e-12));
   CHECK(among_cheapest(sure.draws, 2) == VectorXd(Eigen::Vector4d(1.0, 1.0, 0.0, 0.0)));
+}
+
+TEST_CASE(
+    "Heads that cost the same share the places of the cheapest, and halves without an order do not "
+    "count") {
+  MatrixXd draws(2, 4);
+  draws << 0.5, 0.5, 0.5, 0.5,  //
+      0.1, 0.2, 0.2, 0.3;
+  CHECK(among_cheapest(draws, 2) == VectorXd(Eigen::Vector4d(0.75, 0.5, 0.5, 0.25)));
+  CHECK(among_cheapest(draws, 9) == VectorXd::Ones(4));
+  // Eight examples, of which one tells the heads apart: half of the halves have no order.
+  MatrixXd rises = MatrixXd::Zero(3, 8);
+  CHECK(std::isnan(rank_ceiling(rises, 1).whole));
+  rises.col(0) = Eigen::Vector3d(0.0, 1.0, 2.0);
+  rises.col(1) = Eigen::Vector3d(0.0, 1.0, 2.0);
+  const RankCeiling ceiling = rank_ceiling(rises, 1);
+  CHECK_THAT(ceiling.halves, WithinAbs(1.0, 1e-12));
+  CHECK_THAT(ceiling.deviation, WithinAbs(0.0, 1e-12));
 }
 
 TEST_CASE("The ceiling is 1 where halves agree and 0 where nothing is measured") {

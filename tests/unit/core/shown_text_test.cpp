@@ -118,6 +118,14 @@ TEST_CASE("bytes that are no UTF-8 are told, and replaced one by one") {
   }
 }
 
+TEST_CASE("a count of one has no plural") {
+  CHECK(count_text(0, "point") == "0 points");
+  CHECK(count_text(1, "point") == "1 point");
+  CHECK(count_text(1.0, "path") == "1 path");
+  CHECK(count_text(std::string("1"), "output") == "1 output");
+  CHECK(count_text(21, "test example") == "21 test examples");
+}
+
 TEST_CASE("a shell command quotes what a shell would not take as it is") {
   CHECK(shell_command({}).empty());
   CHECK(shell_command({"headway", "solve", "a.toml"}) == "headway solve a.toml");

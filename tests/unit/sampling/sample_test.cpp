@@ -323,7 +323,7 @@ TEST_CASE("warnings say what to do") {
   std::string all;
   for (const std::string& warning : result.summary.warnings) all += warning + "\n";
   INFO(all);
-  CHECK(all.find("Raise max_tree_depth") != std::string::npos);
+  CHECK(all.find("Raise sample.max_tree_depth") != std::string::npos);
   CHECK(all.find("effective sample size") != std::string::npos);
   CHECK(all.find("one chain") != std::string::npos);
   const FunctionTarget two_modes(1, [](const auto& q, Eigen::Ref<VectorXd> gradient) {

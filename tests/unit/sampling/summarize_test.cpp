@@ -162,13 +162,14 @@ TEST_CASE("trajectories that fail are told with their number and what to do") {
   cut.at(1, 0).saturated = true;
   cut.options.max_tree_depth = 6;
   CHECK(cut.warnings() ==
-        Texts{"1 of 20 draws stopped at max_tree_depth = 6: the chain is valid but slow. Raise "
-              "max_tree_depth, warm up longer, or use the dense metric"});
+        Texts{"1 of 20 draws stopped at sample.max_tree_depth = 6: the chain is valid but slow. "
+              "Raise sample.max_tree_depth, warm up longer, or set sample.metric = \"dense\""});
   cut.options.sampler = SamplerKind::kStaticHmc;
   cut.options.max_leapfrog_steps = 31;
   CHECK(cut.warnings() ==
-        Texts{"1 of 20 draws stopped at max_leapfrog_steps = 31: the chain is valid but slow. "
-              "Raise max_leapfrog_steps, warm up longer, or use the dense metric"});
+        Texts{"1 of 20 draws stopped at sample.max_leapfrog_steps = 31: the chain is valid but "
+              "slow. Raise sample.max_leapfrog_steps, warm up longer, or set sample.metric = "
+              "\"dense\""});
   Run slow;
   for (std::size_t i = 0; i < 10; ++i) slow.at(1, i).energy = static_cast<double>(i);
   CHECK(slow.warnings() ==

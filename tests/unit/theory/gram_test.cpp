@@ -118,8 +118,42 @@ TEST_CASE(
       CHECK(test::relative_error(again.label_square, data.label_square) < 1e-12);
     }
   }
-  const test::TheoryCase many = random_case({2}, 1, 9, 4, 2);
-  CHECK_FALSE(theory::has_few_rows(theory::gram_matrices(many.features, many.labels)));
-  CHECK_THROWS_WITH(theory::rows_of_gram(theory::gram_matrices(many.features, many.labels)),
-                    "rows_of_gram: more examples than directions");
+  const test::TheoryCase many = random_case({2}, 2, 40, 4, 2);
+  const GramMatrices data = theory::gram_matrices(many.features, many.labels);
+  CHECK_FALSE(theory::has_few_rows(data));
+  const theory::GramRows rows = theory::rows_of_gram(data);
+  REQUIRE(rows.features.rows() == 10);  // directions and outputs
+  const GramMatrices again = theory::gram_matrices(rows.features, rows.labels);
+  CHECK(test::relative_error(again.gram, data.gram) < 1e-13);
+  CHECK(test::relative_error(again.projection, data.projection) < 1e-12);
+  CHECK(test::relative_error(again.label_square, data.label_square) < 1e-12);
+}
+
+TEST_CASE(
+    "labels that the features explain keep their energy at small temperatures, from Gram matrices "
+    "alone") {
+  // Without rows that stand for the examples |y|^2 - b^T F v~ cancels: 1e-16 |y|^2 / T.
+  test::TheoryCase c = random_case({3}, 1, 60, 4, 2);
+  Rng rng(8, StreamPurpose::kTests);
+  c.labels = c.features * test::random_matrix(12, 1, rng);
+  const auto whole = theory::make_path_kernels(c.features, c.labels, 3, {});
+  const auto gram = theory::make_path_kernels(theory::gram_matrices(c.features, c.labels), 3, 1);
+  MatrixXd u = test::random_matrix(3, 3, rng);
+  u = MatrixXd(u * u.transpose()) + 0.1 * MatrixXd::Identity(3, 3);
+  for (const double temperature : {1e-4, 1e-8, 1e-10}) {
+    CAPTURE(temperature);
+    const auto energy = [&](const theory::PathKernels& kernels, const MatrixXd& at) {
+      const auto state = kernels.evaluate(at, temperature);
+      REQUIRE(state);
+      return state->quadratic;
+    };
+    const double square = c.labels.squaredNorm();
+    const double rounding = 4.0 * std::numeric_limits<double>::epsilon() * square / temperature;
+    const double error = energy(*gram, u) - energy(*whole, u);
+    CHECK(std::abs(error) < rounding + 1e-9 * energy(*whole, u));
+    // The same error for every U, so that the order parameters do not feel it.
+    const MatrixXd other = u + 1e-3 * MatrixXd::Identity(3, 3);
+    const double change = energy(*gram, other) - energy(*gram, u);
+    CHECK_THAT(change, WithinRel(energy(*whole, other) - energy(*whole, u), 1e-5));
+  }
 }

@@ -208,6 +208,8 @@ TEST_CASE("sums over examples have no kernel between them, also where rows take 
   Observer observer;
   CHECK_THROWS_WITH(
       align(study, data, observer),
-      "the data are Gram matrices, which give no kernel between examples: use the data "
-      "set that they were made from");
+      "sums.h5: holds Gram matrices, which give no kernel between examples: must be the data set "
+      "that they were made from");
+  CHECK_THROWS_WITH(plan_theory(study, data, TheoryVerb::kAligns),
+                    Catch::Matchers::StartsWith("sums.h5: holds Gram matrices"));
 }

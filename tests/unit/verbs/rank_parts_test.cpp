@@ -196,7 +196,7 @@ TEST_CASE("data that cannot be ranked are refused with their name and what is al
   data.train.labels = MatrixXd::Zero(40, 50);
   for (Index i = 0; i < 40; ++i) data.train.labels(i, i % 20) = 1.0;
   CHECK(fault(data) ==
-        name + "labels: 40 examples of 50 classes: must be more examples than classes");
+        name + "labels: 40 examples of 50 classes: must be at least as many examples as classes");
   data = second_matters(false);
   data.train.path_features.setOnes();
   CHECK(fault(data) ==

@@ -170,9 +170,10 @@ TEST_CASE("labels that no path tells of are a warning") {
   study.model.temperatures = {0.1};
   Warnings told;
   CHECK_FALSE(make_problem(study, dataset, told).evaluation.told);
-  CHECK(told.all ==
-        std::vector<std::string>{"no path carries information about the training labels, so every "
-                                 "prediction is 0. Equal examples may have opposite labels"});
+  CHECK(told.all == std::vector<std::string>{
+                        "no path carries information about the training labels, so every "
+                        "prediction is 0: labels or features may be all 0, or equal examples may "
+                        "have opposite labels"});
   const auto sums = [&] {
     tasks::Dataset summed = dataset;
     summed.gram = theory::gram_matrices(dataset.train.path_features, dataset.train.labels);

@@ -221,7 +221,7 @@ TEST_CASE("weights that are not the network's, and tokens it cannot read, are re
              ContainsSubstring("tokens of 4 numbers") && ContainsSubstring("5 and 1"));
   std::reverse(network.parameters.begin(), network.parameters.end());  // their order is no matter
   CHECK(message_of(make(wider), ErrorKind::kBadStudy) ==
-        "[task]: gives tokens of 4 numbers and 1 outputs: must be 5 and 1, as in the training of "
+        "[task]: gives tokens of 4 numbers and 1 output: must be 5 and 1, as in the training of "
         "the network");
   std::reverse(network.parameters.begin(), network.parameters.end());
   const Study own = headway::changed_study(network, {});

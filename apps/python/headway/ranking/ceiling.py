@@ -14,7 +14,8 @@ SPLITS = 200
 
 @dataclass(frozen=True)
 class Ceiling:
-    """How far the order on all examples can be trusted. With one head there is no order: all are NaN.
+    """How far the order on all examples can be trusted. Halves on which all heads rise alike have no order and do not count.
+    All are NaN where none has: with one head always.
 
     halves: rank correlation r of the orders on two halves of the examples, mean over random halves. deviation: of r over
     these halves. whole: the rank correlation sqrt(2 r / (1 + r)) that r implies between the order on all examples and the
@@ -33,9 +34,10 @@ def ceiling(rises: np.ndarray, seed: int = 1) -> Ceiling:
     for _ in range(SPLITS):
         order = rng.permutation(count)
         found.append(rank_correlation(rises[:, order[:count // 2]].mean(1), rises[:, order[count // 2:]].mean(1)))
+    found = [agreement for agreement in found if not np.isnan(agreement)]
+    if not found:
+        return Ceiling(*[float("nan")] * 3)
     mean = float(np.mean(found))
-    if np.isnan(mean):
-        return Ceiling(mean, mean, mean)
     return Ceiling(mean, float(np.std(found)), float(np.sqrt(2.0 * mean / (1.0 + mean))) if mean > 0.0 else 0.0)
 
 

@@ -53,8 +53,12 @@ class Posterior:
         return low, high
 
     def among_cheapest(self, k: int) -> np.ndarray:
-        """[H]: how likely each head is one of the k that cost least."""
-        return (self.draws.argsort(1).argsort(1) < k).mean(0)
+        """[H]: how likely each head is one of the k that cost least. Heads that cost the same in a draw share its places."""
+        places = min(k, self.draws.shape[1])
+        last = np.sort(self.draws, 1)[:, places - 1:places]
+        below, equal = self.draws < last, self.draws == last
+        share = (places - below.sum(1, keepdims=True)) / equal.sum(1, keepdims=True)
+        return (below + share * equal).mean(0)
 
 
 def combine(change: Change, seed: int = 1) -> Posterior:

@@ -118,13 +118,21 @@ def right_answers(answers: np.ndarray, y: np.ndarray) -> np.ndarray:
 def left_out_errors(kernel: np.ndarray, temperature: float, y: np.ndarray) -> np.ndarray:
     """[P]: squared errors of the predictor K (K + T)^-1 y of the theory, each example left out; y [P, C] without its mean.
 
-    kernel: [P, P], the same for all outputs, or [C P, C P], output by output. The error of example i is A_ii^-1 a_i, with
-    A = (K + T)^-1, a = A y, and A_ii the entries of A between the outputs of example i.
+    kernel: [P, P], the same for all outputs, or [C P, C P], output by output; of features without their means. Without an
+    example labels and features have other means, so the offset is fitted again, as in fit_readout(). With a = (K + T)^-1 y
+    the error of example i is B_ii^-1 a_i. B is (K + T)^-1 without the constant vector of each output, an eigenvector of K,
+    and B_ii its entries between the outputs of example i.
     """
     count, outputs = y.shape
-    inverse = np.linalg.inv(kernel + temperature * np.eye(len(kernel)))
+    # With the eigenvalue trace(K) + T in place of T the constant vector has a small part in the inverse, so that nothing
+    # cancels where it is taken away.
+    size, trace = len(kernel) // count, float(np.trace(kernel))
+    constant = np.kron(np.eye(size), np.full((count, count), trace / count))
+    inverse = np.linalg.inv(kernel + temperature * np.eye(len(kernel)) + constant)
+    spare = 1.0 / (count * (trace + temperature))
     if len(kernel) == count:
-        return np.square(inverse @ y / np.diag(inverse)[:, None]).mean(1)
+        return np.square(inverse @ y / (np.diag(inverse) - spare)[:, None]).mean(1)
     told = (inverse @ y.T.reshape(-1)).reshape(outputs, count).T
     own = inverse.reshape(outputs, count, outputs, count)[:, np.arange(count), :, np.arange(count)]  # [P, C, C]
+    own = own - spare * np.eye(outputs)
     return np.square(np.linalg.solve(own, told[:, :, None])[:, :, 0]).mean(1)

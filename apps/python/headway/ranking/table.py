@@ -236,7 +236,8 @@ class HeadRanking(HeadTable):
 
     def _trust(self) -> list[str]:
         found = self.ceiling
-        order = "one head has no order" if np.isnan(found.whole) else (
+        order = "one head has no order" if len(self.heads) == 1 else (
+            "all heads cost the same, so they have no order") if np.isnan(found.whole) else (
             f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order can be "
             f"expected to agree with this one by more than {found.whole:.2f}")
         return [order,

@@ -34,6 +34,9 @@ struct TheoryPlan {
   double draw_bytes = 0;     ///< what the draws of `sample` hold at one point
 };
 
+/// Error{kBadStudy} for Gram matrices: they have no kernel between examples to align.
+void require_examples(const tasks::Dataset& dataset);
+
 /// Memory of one alignment (eq. 52) of a kernel of `rows` = P C rows: the kernel, which becomes its
 /// eigenvectors, and LAPACK's workspace.
 double alignment_bytes(Index rows);
