@@ -38,6 +38,7 @@ struct Computation {
   ResultProvenance provenance;
   std::function<void()> write_files = {};         ///< those that -o and --export ask for
   std::function<std::string()> print = {};        ///< standard output: a table, or JSON
+  std::string unwritten;                          ///< why the files could not be written, if so
   std::string closing;                            ///< the last line on standard error
   std::function<void()> remove_checkpoints = {};  ///< to be called when the result is written
   /// Shows the result field by field, and writes its file; both empty where it has no such file.

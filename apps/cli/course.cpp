@@ -148,7 +148,12 @@ int deliver(const Options& options, const Computation& done, Observer& observer)
     write_output(done.plan);
     return kExitOk;
   }
-  done.write_files();
+  try {
+    done.write_files();
+  } catch (const Error& error) {  // hours of work must not end without their numbers
+    if (error.kind() == ErrorKind::kCannotWrite) write_output(done.print());
+    throw;
+  }
   write_output(done.print());
   for (const std::string& fault : done.outcome.faults) observer.warning(fault);
   if (!options.quiet && !done.closing.empty()) write_message("headway: " + done.closing);

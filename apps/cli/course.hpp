@@ -15,6 +15,7 @@
 #include "headway/observer.hpp"
 #include "headway/provenance.hpp"
 #include "headway/result_file.hpp"
+#include "headway/results/lookup.hpp"
 #include "headway/shard.hpp"
 #include "headway/study.hpp"
 #include "headway/study_file.hpp"
@@ -141,16 +142,18 @@ std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& fin
                   finished->job.dataset;
                   finished->job.known;
                 }) {
-    const SolveResult* solved = nullptr;
-    if constexpr (requires { finished->result.solve; }) {
-      solved = &finished->result.solve;
+    std::shared_ptr<const SolveResult> solved;
+    if constexpr (std::is_same_v<decltype(finished->result), SampleResult>) {
+      solved = std::make_shared<const SolveResult>(headway::theory_with_draws(finished->result));
+    } else if constexpr (requires { finished->result.solve; }) {
+      solved = {finished, &finished->result.solve};
     } else if constexpr (std::is_convertible_v<decltype(&finished->result), const SolveResult*>) {
-      solved = &finished->result;
+      solved = {finished, &finished->result};
     } else {
       return nullptr;
     }
     return std::make_shared<const Reusable>(
-        Reusable{finished->job.study, {finished, &finished->job.dataset}, {finished, solved}});
+        Reusable{finished->job.study, {finished, &finished->job.dataset}, std::move(solved)});
   }
   return nullptr;
 }

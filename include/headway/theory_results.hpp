@@ -105,6 +105,7 @@ struct SolvePoint {
   double seconds = 0.0;
   std::vector<AttentionMinimum> minima;  ///< of learned attention; the rest describes the first
   Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
+  std::string draws_fault;   ///< why a result of sample has no draws to lend; not kept in files
 };
 template <class Visitor, RecordOf<SolvePoint> Record>
 void fields(Visitor& visit, Record& r) {

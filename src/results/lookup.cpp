@@ -105,4 +105,17 @@ std::string sampling_fault(const SamplePoint& point) {
   return "";
 }
 
+SolveResult theory_with_draws(const SampleResult& sampled) {
+  SolveResult result = sampled.solve;
+  for (std::size_t i = 0; i < std::min(result.points.size(), sampled.points.size()); ++i) {
+    const SamplePoint& drawn = sampled.points[i];
+    SolvePoint& point = result.points[i];
+    point.draws_fault = sampling_fault(drawn);
+    if (point.draws_fault.empty() && !drawn.order_parameters.empty()) {
+      point.first_layer_draws = drawn.order_parameters.front().draws;
+    }
+  }
+  return result;
+}
+
 }  // namespace headway

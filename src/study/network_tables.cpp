@@ -81,9 +81,10 @@ const OptionTable<RankOptions>& RankOptions::table() {
              "whose parts are frozen."),
       option("cheapest", &R::cheapest, integer<Index>(0, kMostExamples),
              "k of the probability to be one of the k cheapest heads; 0 = a quarter of the heads"),
-      option("penalty", &R::penalty, optional(real(0.0, kLargestPenalty, Ends::kOpenBelow)),
-             "L2 penalty of the readout; absent: the power of ten with the smallest error on "
-             "examples left out"),
+      option(
+          "penalty", &R::penalty, optional(real(0.0, kLargestPenalty, Ends::kOpenBelow)),
+          "L2 penalty of the readout; absent: the power of ten from 1e-4 to 1e3 with the smallest "
+          "error on examples left out"),
       option("examples", &R::examples, integer<Index>(8, kMostExamples),
              "examples that a trained network is asked about. A data set gives all it has."),
   }};

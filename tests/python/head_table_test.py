@@ -62,7 +62,7 @@ class Tables(unittest.TestCase):
 
     def test_without_pandas_it_says_so(self):
         with mock.patch.dict(sys.modules, {"pandas": None}):
-            with self.assertRaisesRegex(headway.UsageError, "to_pandas: needs the package pandas"):
+            with self.assertRaisesRegex(headway.UnavailableError, "to_pandas: needs the package pandas"):
                 self.table().to_pandas()
 
     def test_a_head_has_one_name(self):

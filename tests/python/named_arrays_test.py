@@ -116,7 +116,7 @@ class NamedArrays(unittest.TestCase):
 
     def test_what_is_not_there_is_refused(self):
         if importlib.util.find_spec("xarray") is None:
-            with self.assertRaisesRegex(headway.UsageError, "pip install xarray"):
+            with self.assertRaisesRegex(headway.UnavailableError, "pip install xarray"):
                 read("solve").to_datatree()
         with self.assertRaisesRegex(headway.UsageError, "point: is 9; allowed: 0 to 3"):
             read("sample").to_inference_data(9)

@@ -41,7 +41,7 @@ def gaps(kind, count):
 
 
 def gap_table():
-    rows = [["S / P: how much higher from no attention", *(f"P = {count}" for count in SHOWN)]]
+    rows = [["action for each training example, from no attention less from the head that knows", *(f"P = {count}" for count in SHOWN)]]
     for kind in KINDS:
         rows.append([kind, *(average(gaps(kind, count), 2) for count in SHOWN)])
         rows.append([f"{kind}: seeds with the same minimum", *(f"{same(kind, count)} of 5" for count in SHOWN)])

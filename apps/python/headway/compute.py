@@ -21,7 +21,7 @@ from headway.caller import warn
 from headway.display import Shown
 from headway.errors import BadDataError, Interrupted, NotUsableWarning, UsageError
 from headway.files import refuse_inputs, same_file
-from headway.paths import described, output_of, text_of_path
+from headway.paths import described, flag_of, output_of, text_of_path
 from headway.progress import Bars, listener_of
 from headway.result_reader import kind_of, result_of
 from headway.results import Result
@@ -29,7 +29,7 @@ from headway.settings import overlays_of
 from headway.signatures import RUNNING, with_known_arguments
 from headway.study_files import Study
 from headway.training_results import TrainingResult
-from headway.words import in_python, python_words, with_names
+from headway.words import in_python, python_words, raise_unwritten, with_names
 
 _LOG = logging.getLogger("headway")
 _ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "dataset"\nfile = "arrays"\n'
@@ -42,7 +42,7 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     names += _ARRAYS_BY_NAME if data is not None else []
     output = output_of(given.get("output"))
     _refuse_other_result(verb, request["input"], output)
-    request |= {"output": output, "force": bool(given.get("overwrite")),
+    request |= {"output": output, "force": flag_of("overwrite", given.get("overwrite")),
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments, names), how_to_go_on(
@@ -57,6 +57,7 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
     if given.get("dry_run"):
         return json.loads(done.plan)
     result = result_of(done, data, f"headway.{verb}")
+    raise_unwritten(done.unwritten, result, arguments, names)
     if done.interrupted:
         raise Interrupted(f"headway.{verb}: stopped by Ctrl-C; result has what was finished", result)
     for fault in done.faults if own == 0 else ():
@@ -151,6 +152,8 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
             request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
         else:
             request = _source(verb, study) | {"dataset": data_again(study, data).dataset}
+    elif study is None and verb not in ("solve", "align", "prune", "sample"):
+        raise UsageError(f"{caller}: needs a study, a result, or the path of one")
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
                          "with labels and attention")

@@ -51,9 +51,26 @@ class UnreadableFileError(HeadwayError, OSError):
 
 
 class CannotWriteError(HeadwayError, OSError):
-    """An output that exists already or cannot be written (exit code 73)."""
+    """An output that exists already or cannot be written (exit code 73).
+
+    Parameters
+    ----------
+    text : str, default: ''
+        The message.
+    result : Result, optional
+        What was computed before the file could not be written.
+
+    Attributes
+    ----------
+    result : Result or None
+        What was computed before the file could not be written: result.save(path) tries again.
+    """
 
     exit_code = 73
+
+    def __init__(self, text: str = "", result: object = None):
+        super().__init__(text)
+        self.result = result
 
 
 class UnavailableError(HeadwayError, RuntimeError):

@@ -12,11 +12,11 @@ from typing import Any
 from headway import native
 from headway.caller import warn
 from headway.errors import UsageError
-from headway.paths import WRITTEN, text_of_path
+from headway.paths import WRITTEN, flag_of, text_of_path
 from headway.progress import Bars, listener_of
 from headway.settings import overlays_of
 from headway.signatures import with_known_arguments
-from headway.words import in_python, python_words
+from headway.words import in_python, python_words, raise_unwritten
 
 _LOG = logging.getLogger("headway")
 
@@ -94,13 +94,13 @@ def gram(data: str | os.PathLike | Iterable[str | os.PathLike], output: str | os
     heard = listener_of(progress)
     target = text_of_path("output", output, WRITTEN)
     request: dict[str, Any] = {
-        "input": files[0], "more_inputs": files[1:], "output": target, "force": overwrite, "progress": heard,
+        "input": files[0], "more_inputs": files[1:], "output": target, "force": flag_of("overwrite", overwrite), "progress": heard,
         "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],
         "main_thread": threading.current_thread() is threading.main_thread(), "command": ["headway.gram(...)"],
         "warning": lambda text: warn(python_words(text, arguments)), "note": _LOG.info}
     try:
         with in_python(arguments):
-            native.module().compute("gram", request)
+            raise_unwritten(native.module().compute("gram", request).unwritten, None, arguments)
     finally:
         if isinstance(heard, Bars):
             heard.close()

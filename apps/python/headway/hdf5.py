@@ -14,6 +14,7 @@ import numpy as np
 
 from headway import file_seal, memory, native, stored
 from headway.errors import BadDataError, HeadwayError, UnavailableError, UnreadableFileError
+from headway.paths import require_utf8
 
 SUPPORTED_MAJOR_VERSION = 1
 #: What a group and an array of a result may be: in a file, or in memory.
@@ -48,6 +49,7 @@ def reason(error: BaseException) -> str:
 def _opened(path: Path) -> h5py.File:
     if not os.path.exists(path):  # unlike Path.exists, it bears names that are too long
         raise UnreadableFileError(f"{path}: no such file")
+    require_utf8("path", os.fspath(path))
     if path.is_dir():
         raise UnreadableFileError(f"{path}: is a folder, not an HDF5 file")
     if not os.access(path, os.R_OK):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.errors import UsageError
+from headway.errors import UnavailableError, UsageError
 from headway.files import replace_text
 
 if TYPE_CHECKING:
@@ -199,13 +199,13 @@ class HeadTable:
 
         Raises
         ------
-        UsageError
+        UnavailableError
             pandas is not installed.
         """
         try:
             import pandas  # only here: nothing else needs it
         except ImportError:
-            raise UsageError("to_pandas: needs the package pandas (pip install pandas)") from None
+            raise UnavailableError("to_pandas: needs the package pandas (pip install pandas)") from None
         frame = pandas.DataFrame({"layer": self.layers, "head": self.heads, "name": self.names, **self.columns})
         frame.attrs.update(self.attributes)
         return frame

@@ -195,6 +195,8 @@ def kernel(*, features: ArrayLike, order_parameters: ArrayLike | Sequence[ArrayL
     if u.ndim != 2 or u.shape[0] != u.shape[1] or u.shape[0] % paths or not u.size:
         raise BadDataError(f"order_parameters: has shape {list(u.shape)}; allowed: [C p, C p] with the "
                            f"p = {paths} paths of features")
+    if np.abs(u - u.T).max() > SYMMETRY_TOLERANCE * np.abs(u).max():
+        raise BadDataError("order_parameters: is not symmetric; allowed: a symmetric matrix")
     if not (isinstance(variance, (int, float, np.number)) and variance > 0):
         raise UsageError(f"variance: is {variance!r}; allowed: a number > 0")
     return native.module().kernel(left.reshape(len(left), -1), right.reshape(len(right), -1), u, paths,

@@ -12,10 +12,10 @@ from headway.caller import warn
 from headway.compute import file_of
 from headway.display import Shown
 from headway.errors import UsageError
-from headway.paths import described, output_of, text_of_path
+from headway.paths import described, flag_of, output_of, text_of_path
 from headway.result_reader import result_of
 from headway.signatures import with_known_arguments
-from headway.words import in_python, python_words
+from headway.words import in_python, python_words, raise_unwritten
 
 if TYPE_CHECKING:
     from headway.results import Result
@@ -78,12 +78,14 @@ def merge(parts: Iterable[str | os.PathLike | Result | TrainingResult], *,
         raise UsageError(f"parts: is empty; allowed: all parts of a study, each {_ALLOWED}")
     request: dict[str, Any] = {
         "input": files[0], "more_inputs": files[1:], "output": output_of(output),
-        "force": overwrite, "command": ["headway.merge(...)"], "warning": lambda text: warn(python_words(text)),
+        "force": flag_of("overwrite", overwrite), "command": ["headway.merge(...)"], "warning": lambda text: warn(python_words(text)),
         "note": _LOG.info}
     names = [(file, f"parts[{at}]") for at, (file, part) in enumerate(zip(files, kept)) if getattr(part, "_is_in_memory", False)]
     with in_python(names=names):
         done = native.module().compute("merge", request)
-    return result_of(done, None, "headway.merge")
+    merged = result_of(done, None, "headway.merge")
+    raise_unwritten(done.unwritten, merged, names=names)
+    return merged
 
 
 def _file_of(name: str, part: Any) -> str:

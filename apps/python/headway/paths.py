@@ -25,7 +25,23 @@ def text_of_path(argument: str, path: Any, allowed: str = _STUDIES) -> str:
         by_name = "; arrays go by their names: give it as inputs= or features=" if allowed is _STUDIES and (
             hasattr(path, "shape") or isinstance(path, (list, tuple))) else ""
         raise UsageError(f"{argument}: is {described(path)}; allowed: {allowed}{by_name}")
+    require_utf8(argument, name)
     return name
+
+
+def require_utf8(argument: str, text: str) -> None:
+    """UsageError unless a text can be written as UTF-8, as the program takes texts and names of files."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(f"{argument}: is {described(text)}; allowed: UTF-8; rename a file whose name is not") from None
+
+
+def flag_of(argument: str, value: Any) -> bool:
+    """True or False, False where it was not given; UsageError for anything else, such as the text "no"."""
+    if value is None or isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise UsageError(f"{argument}: is {described(value)}; allowed: True or False")
 
 
 def output_of(output: Any) -> str:

@@ -22,12 +22,12 @@ from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.labels import are_classes
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
-from headway.paths import described, output_of, text_of_path
+from headway.paths import described, flag_of, output_of, require_utf8, text_of_path
 from headway.prediction_results import PredictResult, forget_classes, read_predictions
 from headway.result_reader import kind_of
 from headway.settings import toml
 from headway.signatures import with_known_arguments
-from headway.words import in_python, python_words
+from headway.words import in_python, python_words, raise_unwritten
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -141,6 +141,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     if new is not None:
         request["more_inputs"] = [text_of_path("new", new)]
     elif text is not None:
+        if not isinstance(text, str):
+            raise UsageError(f"text: is {described(text)}; allowed: a text, which a network of a text task goes on from")
+        require_utf8("text", text)
         request["new_text"] = text
     else:
         inside = _arrays(given, kind, getattr(result, "heads", None) or _heads_of(request["input"]))
@@ -148,7 +151,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     overlays = [] if threads is None else [f"threads={toml('threads', threads)}"]
     if weights is not None:
         overlays.append(f"evaluate.weights={weights}")
-    request |= {"overlays": overlays, "force": overwrite,
+    request |= {"overlays": overlays, "force": flag_of("overwrite", overwrite),
                 "output": output_of(output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
@@ -161,6 +164,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     if isinstance(made, PredictResult) and _targets_are_numbers(request["input"]):
         forget_classes(made)
     vars(made).update(_computation=done)
+    raise_unwritten(done.unwritten, made, names=names)
     return made
 
 

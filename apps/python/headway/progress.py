@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from headway.errors import UsageError
+from headway.errors import UnavailableError, UsageError
 
 Progress = Callable[[str, float, float], Any]
 SECONDS_BEFORE_A_BAR = 1.0
@@ -27,7 +27,7 @@ def listener_of(progress: bool | Progress | None) -> Progress | None:
         from tqdm.auto import tqdm
     except ImportError:
         if progress:
-            raise UsageError("progress=True: needs the package tqdm (pip install tqdm); allowed "
+            raise UnavailableError("progress=True: needs the package tqdm (pip install tqdm); allowed "
                              "without it: a function of (stage, done, total)") from None
         return None
     return Bars(tqdm, 0.0 if progress else SECONDS_BEFORE_A_BAR)

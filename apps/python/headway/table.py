@@ -332,7 +332,7 @@ def _removal_rows(result: RemovalResult) -> tuple[list[str], list[list[str]]]:
                          *(_spread([one.spearman for one in found], 2)
                            for found in ([score.accuracy_drop for score in scores],
                                          [score.error_rise for score in scores]))])
-    metric = result.runs[0].metric
+    metric = result.runs[0].metric if result.runs else "accuracy"
     return ["variant", "seeds", "score", f"rank corr. with {metric} drops", "with rises of the loss"], rows
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from headway.errors import BadDataError, HeadwayError
+from headway.errors import BadDataError, CannotWriteError, HeadwayError
 
 _FIXED = (("--shard i/n", "shard=(i, n)"), ("--force", "overwrite=True"), ("another -o", "another output"), ("-o is given", "output is given"),
           ("--dry-run", "dry_run=True"))
@@ -61,6 +61,12 @@ def with_names(text: str, names: Sequence[tuple[str, str]]) -> str:
     return text
 
 
+def raise_unwritten(text: str, result: object, arguments: Mapping[str, str] | None = None, names: Sequence[tuple[str, str]] = ()) -> None:
+    """CannotWriteError, which keeps the result, where its file could not be written; `text` says why, else it is ""."""
+    if text:
+        raise CannotWriteError(with_names(python_words(text, arguments), names), result)
+
+
 @contextmanager
 def in_python(arguments: Mapping[str, str] | None = None, names: Sequence[tuple[str, str]] = ()) -> Iterator[None]:
     """In this block errors of the package speak of arguments, not of the program's options.
@@ -71,5 +77,7 @@ def in_python(arguments: Mapping[str, str] | None = None, names: Sequence[tuple[
         yield
     except BadDataError as error:
         raise BadDataError([with_names(python_words(fault, arguments), names) for fault in error.faults]) from None
+    except CannotWriteError as error:
+        raise CannotWriteError(with_names(python_words(str(error), arguments), names), error.result) from None
     except HeadwayError as error:
         raise type(error)(with_names(python_words(str(error), arguments), names)) from None

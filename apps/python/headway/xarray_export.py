@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway.display import Shown
-from headway.errors import BadDataError, UsageError
+from headway.errors import BadDataError, UnavailableError, UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.named_arrays import Group, Names, draws_of, groups_of
 from headway.network_arrays import evaluation_groups, latents_groups, removal_groups
@@ -214,9 +214,9 @@ def _xarray(caller: str) -> Any:
     try:
         import xarray  # only here: nothing else needs it
     except ImportError:
-        raise UsageError(f"{caller}: needs the package xarray (pip install xarray)") from None
+        raise UnavailableError(f"{caller}: needs the package xarray (pip install xarray)") from None
     if not hasattr(xarray, "DataTree"):
-        raise UsageError(f"{caller}: needs xarray 2024.10 or newer; there is {xarray.__version__}")
+        raise UnavailableError(f"{caller}: needs xarray 2024.10 or newer; there is {xarray.__version__}")
     return xarray
 
 

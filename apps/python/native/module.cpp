@@ -194,7 +194,13 @@ std::shared_ptr<Computation> compute(const std::string& name, const py::dict& gi
     }
     auto done = std::make_shared<Computation>(verb->compute(options, observer));
     if (options.dry_run) return done;
-    done->write_files();
+    try {
+      done->write_files();
+    } catch (const Error& error) {  // the exception of Python holds the result
+      if (error.kind() != ErrorKind::kCannotWrite) throw;
+      done->unwritten = error.what();
+      return done;
+    }
     if (done->remove_checkpoints && !done->outcome.interrupted) done->remove_checkpoints();
     return done;
   });
@@ -292,6 +298,7 @@ void define_computation(py::module_& module) {
       .def_property_readonly("plan", [](const Computation& done) { return done.plan; })
       .def_property_readonly("kind", [](const Computation& done) { return done.kind; })
       .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
+      .def_property_readonly("unwritten", [](const Computation& done) { return done.unwritten; })
       .def_property_readonly("interrupted",
                              [](const Computation& done) { return done.outcome.interrupted; })
       .def_property_readonly("lends",

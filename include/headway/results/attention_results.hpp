@@ -29,10 +29,10 @@ void fields(Visitor& visit, Record& r) {
   visit(
       "attention_entropy", r.attention_entropy,
       "entropy of a head's attention at the tokens that the readout takes, mean over the heads of "
-      "the last layer and the training examples; undefined for linear attention");
+      "the last layer and these tokens of all training examples; undefined for linear attention");
   visit("attention_largest", r.attention_largest,
-        "largest weight of the mean attention of the last layer's heads there, mean over the "
-        "training examples");
+        "largest weight of the mean attention of the last layer's heads there, mean over "
+        "these tokens of all training examples");
   visit("attention_weights", r.attention_weights,
         "W of each learned head, layer 1 first, [heads, N_0, N_0]; Q^T K / sqrt(G) for queries and "
         "keys",
@@ -72,13 +72,13 @@ void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kDraws = {.place = FieldPlace::kFile, .optional = true, .axes = "chain draw"};
   visit("attention_entropy_mean", r.entropy_mean,
         "posterior mean of the entropy of a head's attention at the tokens that the readout takes, "
-        "mean over the heads of the last layer and the training examples; undefined for linear "
-        "attention",
+        "mean over the heads of the last layer and these tokens of all training examples; "
+        "undefined for linear attention",
         kOld);
   visit("attention_entropy_mcse", r.entropy_mcse, "Monte Carlo standard error of that mean", kOld);
   visit("attention_largest_mean", r.largest_mean,
         "posterior mean of the largest weight of the mean attention of the last layer's heads "
-        "there, mean over the training examples",
+        "there, mean over these tokens of all training examples",
         kOld);
   visit("attention_largest_mcse", r.largest_mcse, "Monte Carlo standard error of that mean", kOld);
   visit("log_evidence_integral", r.integral_log_evidence,

@@ -27,4 +27,8 @@ std::string solve_fault(const SolveResult& result);
 /// are not finite, no draws. Empty if it is usable.
 std::string sampling_fault(const SamplePoint& point);
 
+/// The theory of a result of sample, with the draws of U_1 that other verbs use; without those of
+/// points that are not usable.
+SolveResult theory_with_draws(const SampleResult& sampled);
+
 }  // namespace headway

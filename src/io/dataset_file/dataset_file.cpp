@@ -215,12 +215,12 @@ std::string describe_dataset(const Hdf5InputFile& file) {
     return out + fmt::format(
                      "\nTo check all of it:  headway validate {0}\n"
                      "To predict on it:    headway predict RESULT.h5 {0}\n",
-                     file.file_path());
+                     shell_command({file.file_path()}));
   }
   out += fmt::format(
       "\nTo check all of it:  headway validate {0}\n"
       "To solve it:         headway solve {0} {1}--set model.widths=[10,100]\n",
-      file.file_path(), none ? "--set model.attention_prior.heads=[1] " : "");
+      shell_command({file.file_path()}), none ? "--set model.attention_prior.heads=[1] " : "");
   return out;
 }
 

@@ -33,7 +33,7 @@ std::string describe_gram(const Hdf5InputFile& file) {
                              shown(*shard));
   }
   return out + fmt::format("\nTo solve it:         headway solve {} --set model.widths=[10,100]\n",
-                           file.file_path());
+                           shell_command({file.file_path()}));
 }
 
 void write_gram(const std::string& file_path, const GramResult& result,

@@ -188,7 +188,7 @@ std::string describe_result(const Hdf5InputFile& file) {
                    "To remake it (the file holds its study with all defaults{}):\n"
                    "  headway {} {}{} -o NEW.h5\n",
                    kind == LatentsResult::kVerb ? "; the networks are trained again" : "", kind,
-                   file.file_path(),
+                   shell_command({file.file_path()}),
                    file.has_attribute("/", "shard") ? " --shard " + text(file, "/", "shard") : "");
 }
 

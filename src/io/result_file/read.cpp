@@ -45,6 +45,18 @@ std::string require_kind(const Hdf5InputFile& file, const std::vector<std::strin
   bad_data("root attribute kind: is \"{}\"; allowed here: {}", kind, join(known));
 }
 
+/// The draws of U_1, where the point is usable.
+void read_draws(const Hdf5InputFile& file, const std::string& group, const RecordShapes& shapes,
+                SolvePoint& point) {
+  SamplePoint drawn;
+  RecordReader reader(file, group, shapes);
+  reader("draws", drawn.draws, "draws of each chain after warm-up");
+  reader("rhat_max", drawn.rhat_max, "largest R-hat of all entries of all U");
+  point.draws_fault = headway::sampling_fault(drawn);
+  Tensor draws = file.read_array(group + "/draws/layer_1");
+  if (point.draws_fault.empty()) point.first_layer_draws = std::move(draws);
+}
+
 SolveResult read_solved(const Hdf5InputFile& file) {
   const std::string kind = require_kind(file, verbs_of(TheoryResults()));
   auto result = read_record<SolveResult>(file, "");
@@ -61,7 +73,7 @@ SolveResult read_solved(const Hdf5InputFile& file) {
     const bool apart = kind == SampleResult::kVerb;
     const std::string theory = apart ? group + "/theory" : group;
     result.points.push_back(read_record<SolvePoint>(file, theory, shapes));
-    if (apart) result.points.back().first_layer_draws = file.read_array(group + "/draws/layer_1");
+    if (apart) read_draws(file, group, shapes, result.points.back());
     const std::size_t widths = result.points.back().widths.size();
     if (widths != result.heads.size() + 1) {
       bad_data("{}, attribute widths: has {} entries; allowed: L + 1 = {}", theory, widths,

@@ -46,6 +46,8 @@ Study parse_study(std::string_view text, const std::string& source_name,
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
   const std::string directory = fs::absolute(file_path).parent_path().string();
   if (!is_hdf5(file_path)) {
+    const std::string ending = fs::path(file_path).extension().string();
+    if (ending == ".h5" || ending == ".hdf5") check_is_hdf5(file_path);  // no study: says so
     const std::string text = read_whole_file(file_path, kLargestStudyFile, ErrorKind::kBadStudy);
     return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
   }

@@ -13,6 +13,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/theory/repeated_predictor.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
 #include "verbs/named_splits.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
 #include "verbs/theory/problem.hpp"
@@ -226,6 +227,13 @@ std::vector<std::string> input_names(const tasks::Dataset& inputs) {
 
 tasks::Dataset with_inputs(const Study& study, const tasks::Dataset& data,
                            const tasks::Dataset& inputs) {
+  if (learns_attention(study)) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("{}: the result has learned attention, and predicts its test set and "
+                            "further sets alone: put new inputs among those, and solve or sample "
+                            "again",
+                            inputs.name));
+  }
   const std::string fault = mismatch(study, data, inputs);
   if (!fault.empty()) throw Error(ErrorKind::kBadData, inputs.name + ": " + fault);
   tasks::Dataset all = data;

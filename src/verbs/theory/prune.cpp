@@ -1,6 +1,7 @@
 #include "headway/prune.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -224,6 +225,13 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   }
   PruneResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
+  for (const SolvePoint& point : result.solve.points) {
+    if (point.draws_fault.empty()) continue;
+    observer.warning(fmt::format(
+        "widths {}, temperature {:g}: the draws are not used, so errors are those of the 1/N "
+        "correction: {}",
+        fmt::join(point.widths, ","), point.temperature, point.draws_fault));
+  }
   result.path_norms = path_norms(study, dataset, problem);
   std::optional<NetworkPruner> network;
   if (problem.network) {

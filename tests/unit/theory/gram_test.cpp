@@ -154,6 +154,6 @@ TEST_CASE(
     // The same error for every U, so that the order parameters do not feel it.
     const MatrixXd other = u + 1e-3 * MatrixXd::Identity(3, 3);
     const double change = energy(*gram, other) - energy(*gram, u);
-    CHECK_THAT(change, WithinRel(energy(*whole, other) - energy(*whole, u), 1e-5));
+    CHECK_THAT(change, Catch::Matchers::WithinRel(energy(*whole, other) - energy(*whole, u), 1e-5));
   }
 }

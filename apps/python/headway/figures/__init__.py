@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.figure import Figure
 
@@ -195,6 +195,10 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     parts = "runs" if hasattr(results[0], "runs") else "points"
     if not getattr(results[0], parts):
         raise BadDataError(f"{results[0].file}: holds no {parts}, so there is nothing to draw")
+    kept = [at for at, result in enumerate(results) if getattr(result, parts)]  # an empty part of a study shows nothing
+    if options.labels is not None and len(options.labels) == len(results):
+        options = replace(options, labels=tuple(options.labels[at] for at in kept))
+    results = [results[at] for at in kept]
     if made_from is TrainingResult and not any(result.finished.runs for result in results):
         raise BadDataError(f"{results[0].file}: holds no run that was trained to its end "
                            f"({learning.unfinished(results)}), so there is nothing to draw")

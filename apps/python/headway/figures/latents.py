@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import BadDataError, UsageError
+from headway.errors import BadDataError, UnavailableError, UsageError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.latent_results import LatentLayer, LatentRun, LatentsResult
@@ -213,7 +213,7 @@ def _embedding():
     try:
         from sklearn.manifold import TSNE
     except ImportError:
-        raise UsageError(
+        raise UnavailableError(
             "latent_tsne needs scikit-learn, which is not installed: python3 -m pip install "
             "scikit-learn (or apt install python3-sklearn); the other figures need none") from None
 

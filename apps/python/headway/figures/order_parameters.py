@@ -26,16 +26,17 @@ def available(result: Result) -> bool:
 
 
 def _matrix(point: Point) -> np.ndarray | None:
-    """U_1: the saddle point's, or the posterior mean of samples."""
-    if point.order_parameters:
-        return point.order_parameters[0]
-    return point.samples.mean[0] if point.samples is not None and point.samples.mean else None
+    """U_1: the saddle point's, or the posterior mean of samples. None where it is not finite: a point without draws."""
+    sampled = point.samples.mean if point.samples is not None else None
+    found = point.order_parameters or sampled
+    return found[0] if found and np.isfinite(found[0]).all() else None
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 2: U_1 at chosen widths, on one colour scale with zero in its middle."""
     result = results[0]
-    points = [point for point in chosen_points(result, options) if _matrix(point) is not None]
+    known = [point for point in result.points if _matrix(point) is not None]
+    points = [point for point in chosen_points(result, options) if _matrix(point) is not None] or known[:1]
     labels = path_labels(result, options)
     size = max(1.6, min(3.0, 0.5 * len(_matrix(points[0]))))
     many = len(result.paths) > NUMBERS_UP_TO
