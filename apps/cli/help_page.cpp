@@ -30,7 +30,9 @@ HelpSection exit_codes() {
             "(65 where a "
             "data set asks for more than there is)"},
            {"70", "a bug in Headway"},
-           {"73", "the result cannot be written: the file exists, no permission, disk full"},
+           {"73",
+            "the result cannot be written: the file exists, no permission, disk full; "
+            "what was computed is printed"},
            {"78", "bad study: a fault of a value in it"},
            {"130", "interrupted; what was finished is written and marked partial"}}};
 }

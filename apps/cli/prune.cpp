@@ -81,7 +81,10 @@ Verb prune_verb() {
                     {"headway prune heads.h5 --set model.widths=[100]",
                      "heads of a trained network, from a data set of extract"}}},
       {.compute =
-           [](const Options&, TheoryJob& job, Observer& observer) {
+           [](const Options& options, TheoryJob& job, Observer& observer) {
+             warn_of_unused(options,
+                            {"prune.theory", "prune.removed_as", "prune.weights", "prune.examples"},
+                            "no trained network is pruned", observer);
              return headway::prune(job.study, job.dataset, observer, job.reused());
            },
        .table = &prune_table,

@@ -95,7 +95,16 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
                     "model.attention_prior.kind says how",
                     word_of(study.model.attention)));
   }
+  if (!headway::learns_attention(study)) {
+    warn_of_unused(
+        options, {"solve.attention_start", "solve.attention_starts", "sample.attention_start"},
+        "no attention is learned, since the study has no model.attention_prior", observer);
+  }
   if (!samples) return;
+  if (study.sample.sampler == Sampler::kGibbs) {
+    warn_of_unused(options, {"sample.metric", "sample.target_accept", "sample.max_tree_depth"},
+                   "sample.sampler = \"gibbs\" has no trajectories", observer);
+  }
   const bool exact = study.sample.sampler == Sampler::kExact;
   if (exact && study.sample.keep_weights && !headway::learns_attention(study)) {
     observer.warning(
@@ -136,6 +145,13 @@ tasks::Dataset given_data(const Options& options, const Study& study) {
 }
 
 }  // namespace
+
+void warn_of_unused(const Options& options, const std::vector<std::string>& keys,
+                    const std::string& why, Observer& observer) {
+  for (const std::string& key : keys) {
+    if (is_set(options, key)) observer.warning(fmt::format("{} has no effect: {}", key, why));
+  }
+}
 
 tasks::Dataset theory_data(const Options& options, const Study& study) {
   tasks::Dataset dataset = given_data(options, study);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "course.hpp"
 #include "headway/dataset.hpp"
@@ -47,6 +48,10 @@ tasks::Dataset theory_data(const Options& options, const Study& study);
 std::string read_theory_data(const Options& options, TheoryJob& job, TheoryVerb kind, bool reuses,
                              Observer& observer);
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
+
+/// Warns of those keys that the command line sets, although nothing here looks at them.
+void warn_of_unused(const Options& options, const std::vector<std::string>& keys,
+                    const std::string& why, Observer& observer);
 
 /// Hooks that keep checkpoints beside the result, until it is complete; none without a result
 /// file.

@@ -231,8 +231,8 @@ void fields(Visitor& visit, Record& r) {
   constexpr std::string_view kAxes = "component";
   visit("seconds", r.seconds, "time of the alignment", {.place = FieldPlace::kFile});
   visit("overlaps", r.overlaps,
-        "|v_k . y| / |y| of the eigenvectors of K (without T), largest eigenvalue first; undefined "
-        "beyond the rank of K",
+        "|v_k . y| / |y| of the eigenvectors of K (without T), largest eigenvalue first, "
+        "shared by equal eigenvalues; undefined beyond the rank of K",
         {.axes = kAxes});
   visit("gaussian_process_overlaps", r.gaussian_process_overlaps,
         "overlaps of the Gaussian process", {.axes = kAxes});

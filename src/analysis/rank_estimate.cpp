@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "headway/analysis/head_ranking.hpp"
+#include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
@@ -73,13 +74,6 @@ MatrixXd draws_of(const std::vector<Component>& components, const VectorXd& weig
     draws.row(d) = (components[at].mean + roots[at] * z).transpose();
   }
   return draws;
-}
-
-std::vector<int> order_of(const VectorXd& values) {
-  std::vector<int> order(static_cast<std::size_t>(values.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return values[a] < values[b]; });
-  return order;
 }
 
 std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
@@ -154,7 +148,7 @@ VectorXd among_cheapest(const MatrixXd& draws, int k) {
 }
 
 std::vector<int> shared_ranks(const MatrixXd& draws, double share) {
-  const std::vector<int> order = order_of(draws.colwise().mean().transpose());
+  const std::vector<int> order = ascending_order(listed(draws.colwise().mean().transpose()));
   std::vector<int> ranks(order.size(), 1);
   int first = order.front(), rank = 1;
   for (std::size_t place = 1; place < order.size(); ++place) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kHistory = 20;  // of L-BFGS
 constexpr double kSufficientDecrease = 1e-4;
 constexpr int kMostHalvings = 40;
-constexpr double kSameAction = 1e-6;  // of |S|, and of max N
+constexpr double kSameAction = 1e-6;  // of |S|
 constexpr double kSameShape = 1e-3;   // of the largest
 
 /// The minimum over U at one z.

@@ -50,6 +50,18 @@ class IdleOptions(ProgramTest):
         self.assertNotIn("has no effect", self.said("sample", *gibbs, *keep))
         self.assertIn("sample.evidence = true has no effect", self.said("sample", *gibbs, "--set", "sample.evidence=true"))
 
+    def test_keys_that_nothing_looks_at_are_named(self):
+        for verb, key, value, why in (
+                ("prune", "prune.theory", '["no.h5"]', "no trained network"), ("prune", "prune.removed_as", "mean", "no trained network"),
+                ("solve", "solve.attention_starts", "3", "no attention is learned"),
+                ("sample", "sample.metric", "dense", "no trajectories")):
+            with self.subTest(key=key):
+                gibbs = ("--set", "sample.sampler=gibbs", *FEW_DRAWS) if verb == "sample" else ()
+                said = self.said(verb, *gibbs, "--set", f"{key}={value}")
+                self.assertIn(f"{key} has no effect: ", said)
+                self.assertIn(why, said)
+                self.assertNotIn(f"{key} has no effect", self.said(verb, *gibbs))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -176,6 +176,30 @@ class WrongArguments(unittest.TestCase):
                      lambda: headway.kernel(features=xi, order_parameters=unit, other=xi[:, :3]))
         self.refused(headway.UsageError, ["variance", "-1"],
                      lambda: headway.kernel(features=xi, order_parameters=unit, variance=-1))
+        self.refused(headway.BadDataError, ["order_parameters", "symmetric"],
+                     lambda: headway.kernel(features=xi, order_parameters=np.triu(np.ones((4, 4)))))
+
+    def test_texts_that_are_not_utf8_are_refused_by_name(self):
+        name = "lost\udcff.h5"
+        solved = headway.solve(**small())
+        for argument, call in (
+                ("study", lambda: headway.solve(name)), ("study", lambda: headway.train(name)),
+                ("output", lambda: headway.solve("hmm-four-paths", output=name)), ("path", lambda: solved.save(name)),
+                ("path", lambda: headway.check_dataset(name)), ("path", lambda: headway.read_result(name)),
+                ("new", lambda: headway.predict(solved, name)), ("text", lambda: headway.predict(solved, text="\udcff")),
+                ("settings", lambda: headway.solve(**small(), settings={"name": "\udcff"}))):
+            with self.subTest(argument=argument):
+                self.refused(headway.UsageError, [argument, "\\udcff", "UTF-8"], call)
+        self.refused(headway.UsageError, ["text", "3"], lambda: headway.predict(solved, text=3))
+
+    def test_a_word_is_no_permission_to_overwrite(self):
+        kept = headway.solve("hmm-four-paths", widths=[10], output=file_of("kept.h5"))
+        before = file_of("kept.h5").read_bytes()
+        for call in (lambda: headway.solve("hmm-four-paths", output=file_of("kept.h5"), overwrite="no"),
+                     lambda: headway.gram([file_of("kept.h5")], file_of("kept.h5"), overwrite="no"),
+                     lambda: headway.merge([kept], output=file_of("kept.h5"), overwrite="no")):
+            self.refused(headway.UsageError, ["overwrite", "'no'", "True or False"], call)
+        self.assertEqual(file_of("kept.h5").read_bytes(), before)
 
 
 if __name__ == "__main__":

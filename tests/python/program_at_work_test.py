@@ -150,6 +150,46 @@ class AtWork(unittest.TestCase):
         point = headway.solve(study, corrections="off").points[0]
         self.assertEqual((point.temperature, point.corrected.defined), (0.3, False))
 
+    def test_what_cannot_be_written_is_on_the_exception(self):
+        code = """if True:
+            import resource, signal, headway, bindings as t
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+            expected = headway.solve("hmm-four-paths", widths=[10]).points[0].action
+            try:
+                headway.solve("hmm-four-paths", widths=[10], output=t.file_of("too-large.h5"))
+            except headway.CannotWriteError as error:
+                assert "too-large.h5" in str(error), error
+                assert error.result.points[0].action == expected
+                print("kept")
+            """
+        self.assertEqual(self.printed(code), "kept")
+
+    def test_a_sample_without_draws_is_drawn(self):
+        code = """if True:
+            import os, signal, warnings, headway, bindings as t
+            from headway.figures import draw_all
+            warnings.simplefilter("ignore")
+            seen = []
+            def press(*now):
+                if now[0].startswith("sampling") and now[1] > 0 and not seen:
+                    seen.append(now)
+                    os.kill(os.getpid(), signal.SIGINT)
+            try:
+                headway.sample(**t.small(widths=[5, 10]), draws=1000000, warmup=1000000, chains=1, progress=press)
+            except headway.Interrupted as stop:
+                names = set(draw_all(stop.result))
+                assert "traces" not in names and "theory_against_samples" not in names, names
+                print(len(names) > 0)
+            """
+        self.assertEqual(self.printed(code), "True")
+
+    def printed(self, code):
+        ended = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True,
+                               timeout=120)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return ended.stdout.strip()
+
 
 if __name__ == "__main__":
     unittest.main()

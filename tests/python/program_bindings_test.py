@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import warnings
 
 import numpy as np
 
@@ -294,6 +295,28 @@ class WithoutTheExtension(unittest.TestCase):
             """
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
         self.assertEqual(ended.stdout.strip(), "said", ended.stderr)
+
+
+class DrawsOfAResult(unittest.TestCase):
+    SMALL = {"widths": [100], "settings": {"task.train_examples": 20, "task.test_examples": 30}}
+
+    def test_a_result_in_memory_lends_its_draws_as_its_file_does(self):
+        sampled = headway.sample("hmm-four-paths", **self.SMALL, draws=400, warmup=300, seed=3)
+        file = sampled.save(file_of("sampled.h5"), overwrite=True)
+        of_memory, of_file = headway.prune(sampled), headway.prune(file)
+        self.assertEqual(of_memory.points[0].pruning.posterior_errors, "draws")
+        for result in (of_memory, of_file):
+            result.save(file_of(f"{'m' if result is of_memory else 'f'}.h5"), overwrite=True)
+        self.assertEqual(differences(file_of("m.h5"), file_of("f.h5"), {"study_hash", "study_toml", "data_file"}), [])
+
+    def test_draws_that_are_not_usable_are_not_used(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            few = headway.sample("hmm-four-paths", **self.SMALL, draws=2, warmup=0, chains=2, seed=3)
+        for study in (few, few.save(file_of("few.h5"), overwrite=True)):
+            with self.assertWarnsRegex(UserWarning, "the draws are not used"):
+                pruned = headway.prune(study)
+            self.assertEqual(pruned.points[0].pruning.posterior_errors, "1/N")
 
 
 if __name__ == "__main__":

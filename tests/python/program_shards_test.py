@@ -9,6 +9,7 @@ import numpy as np
 import headway
 import program
 from bindings import differences, file_of, setUpModule, small  # noqa: F401
+from headway.figures import PlotOptions, draw_all
 
 SWEEP = {"widths": [5, 10, 20], "temperature": [0.1, 1.0]}
 SETTINGS = ["--set", "model.widths=[5, 10, 20]", "--set", "model.temperature=[0.1, 1.0]"]
@@ -116,6 +117,14 @@ class Refusals(unittest.TestCase):
         command = str(caught.exception).splitlines()[1].strip()
         self.assertIn("--shard 1/2", command)
         self.assertIn(" solve hmm-four-paths ", command)
+
+    def test_a_part_without_points_adds_nothing_to_figures(self):
+        parts = parts_of(headway.solve, "hmm-four-paths", 2, widths=[10])
+        self.assertEqual([len(part.points) for part in parts], [1, 0])
+        self.assertEqual(set(draw_all(parts)), set(draw_all(parts[0])))
+        self.assertIn("accuracy_against_width", draw_all(parts, PlotOptions(labels=("first", "second"))))
+        with self.assertRaisesRegex(headway.BadDataError, "holds no points"):
+            draw_all(parts[::-1])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from headway.errors import UsageError
+from headway.paths import require_utf8
 from headway.signatures import keys_of
 
 
@@ -47,6 +48,7 @@ def toml(name: str, value: Any) -> str:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else str(value)
     if isinstance(value, str):
+        require_utf8(name, value)
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple, range)):
         return "[" + ", ".join(toml(f"{name}[{at}]", item) for at, item in enumerate(value)) + "]"

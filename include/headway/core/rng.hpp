@@ -30,8 +30,8 @@ enum class StreamPurpose : std::uint32_t {
   kOutOfDistributionExamples = 16,  ///< one stream per example of another set than training's
   kLabelEmbedding = 17,             ///< frozen vectors that tell tokens their label
   kGeneratedText = 18,              ///< tokens drawn from a language model, one stream per token
-  kResampledExamples = 19,          ///< bootstrap over examples, one stream per correlation
-  kRankPermutations = 20,           ///< permutation tests, one stream per correlation
+  kResampledExamples = 19,          ///< bootstraps and random halves of examples, one stream each
+  kRankPermutations = 20,           ///< permutation tests
   kRounding = 21,                   ///< unbiased rounding of stored numbers, one stream per column
   kDecodingFolds = 22,              ///< tasks over the folds of a decoder's cross-validation
   kShuffledLabels = 23,             ///< labels exchanged between tasks, one stream per exchange

@@ -85,7 +85,7 @@ void fields(Visitor& visit, Record& r) {
         "log p(y) in nats by thermodynamic integration; log_evidence is by bridge sampling", kOld);
   visit("log_evidence_integral_error", r.integral_log_evidence_error, "its standard error", kOld);
   visit("exchange_rate", r.exchange_rate,
-        "share of the exchanges between neighbouring replicas that were accepted", kOld);
+        "mean probability with which exchanges between neighbouring replicas were accepted", kOld);
   visit("draws/attention_entropy", r.entropy, "draws of the attention's entropy, [chain, draw]",
         kDraws);
   visit("draws/attention_largest", r.largest, "draws of its largest weight, [chain, draw]", kDraws);

@@ -15,6 +15,7 @@
 #include "headway/extract.hpp"
 #include "headway/train.hpp"
 #include "headway/training/contributions.hpp"
+#include "headway/verbs/networks/trained.hpp"
 #include "verbs/networks/scored_labels.hpp"
 
 namespace headway {
@@ -336,10 +337,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
     extract_contributions(reader, network, parts, format, out);
   }
   Sha256 hash;  // what the data are made of
-  for (const training::NamedTensor& tensor : parameters) {
-    hash.update(tensor.name);
-    hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
-  }
+  add_weights(parameters, hash);
   hash.update(examples_hash(task));
   hash.update(fmt::format("{} {} {} {}", fmt::join(layers, ","), static_cast<int>(out.dataset.form),
                           reader.token(), network.levels().paths()));

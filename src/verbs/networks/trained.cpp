@@ -164,12 +164,16 @@ std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
   return out;
 }
 
-std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
-  Sha256 hash;
+void add_weights(const std::vector<training::NamedTensor>& parameters, Sha256& hash) {
   for (const training::NamedTensor& tensor : parameters) {
     hash.update(tensor.name);
     hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
   }
+}
+
+std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
+  Sha256 hash;
+  add_weights(parameters, hash);
   return hash.hex_digest();
 }
 

@@ -229,7 +229,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
     if (point.draws_fault.empty()) continue;
     observer.warning(fmt::format(
         "widths {}, temperature {:g}: the draws are not used, so errors are those of the 1/N "
-        "correction: {}",
+        "correction, if any: {}",
         fmt::join(point.widths, ","), point.temperature, point.draws_fault));
   }
   result.path_norms = path_norms(study, dataset, problem);

@@ -62,5 +62,6 @@ TEST_CASE("every decoder whose fit did not converge is named with its layer") {
   CHECK(latent_faults(run).size() == 2);
   run.layers.clear();
   CHECK(latent_faults(run) ==
-        std::vector<std::string>{"a fit of the decoder of \"rule\" in layer 0 did not converge"});
+        std::vector<std::string>{
+            "a fit of the decoder of \"rule\" in all layers together did not converge"});
 }

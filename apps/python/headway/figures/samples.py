@@ -24,8 +24,12 @@ def comparison_available(results: Sequence[Result]) -> bool:
 
 
 def traces_available(result: Result) -> bool:
-    return any(point.samples is not None and point.samples.readout_draws is not None
-               for point in result.points)
+    return any(map(_has_draws, result.points))
+
+
+def _has_draws(point: Point) -> bool:
+    """Not so where sampling was interrupted before the first draw."""
+    return point.samples is not None and point.samples.readout_draws is not None and point.samples.readout_draws.size > 0
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
@@ -37,7 +41,8 @@ def _pairs(results: Sequence[Result]) -> list[tuple[Point, Point]]:
     sampled = [result for result in results if any(point.samples for point in result.points)]
     pairs = [(point, solved.get(place(result, point), point.theory)) for result in sampled
              if result.provenance.get("data_hash") == sampled[0].provenance.get("data_hash")
-             for point in result.points if point.samples is not None and point.samples.mean]
+             for point in result.points if point.samples is not None and point.samples.mean
+             and all(np.isfinite(layer).all() for layer in point.samples.mean)]  # not so without draws
     return [(sampled, theory) for sampled, theory in pairs if theory is not None]
 
 
@@ -103,8 +108,7 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
 def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     """Traces of all chains and, beside each, the histogram of its ranks among all draws."""
     result = next(result for result in results if traces_available(result))
-    point = next(point for point in chosen_points(result, options)
-                 if point.samples is not None and point.samples.readout_draws is not None)
+    point = next(filter(_has_draws, [*chosen_points(result, options), *result.points]))
     rows = quantities(result, point)
     figure = style.new_figure(7.6, 0.9 + 1.3 * len(rows))
     panels = figure.subplots(len(rows), 2, squeeze=False, sharex="col",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/option_value.hpp"
+#include "headway/core/sha256.hpp"
 #include "headway/study.hpp"
 #include "headway/train.hpp"
 #include "headway/training/trainer.hpp"
@@ -55,7 +56,9 @@ std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
 inline constexpr const char* kWithoutGpu =
     "trained on a GPU, of which there is none here; read on the CPU";
 
-/// SHA-256 (hex) of names and values, in their order.
+/// Adds names and values, in their order, to what is hashed.
+void add_weights(const std::vector<training::NamedTensor>& parameters, Sha256& hash);
+/// SHA-256 (hex) of the same.
 std::string weights_hash(const std::vector<training::NamedTensor>& parameters);
 
 /// Error{kBadStudy} unless the key of an overlay is among `allowed` (a name that ends in a dot: all
