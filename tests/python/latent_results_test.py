@@ -285,7 +285,7 @@ class Figures(LatentResultsTest):
                              {"latent_decoding", "latent_similarity"})
             self.assertIn("latent_tsne is left out", err)
             code, out, err = self.run_cli("plot", self.file, "--only", "latent_tsne")
-            self.assertEqual((code, out), (64, ""))
+            self.assertEqual((code, out), (69, ""))
             self.assertIn("python3 -m pip install scikit-learn", err)
 
     @unittest.skipUnless(importlib.util.find_spec("sklearn"), "scikit-learn is not installed")

@@ -94,7 +94,7 @@ class Figures(unittest.TestCase):
             headway.posterior_draws(RESULT, point=9)
         try:
             inference = headway.to_arviz(RESULT)
-        except headway.UsageError as error:
+        except headway.UnavailableError as error:
             self.assertIn("pip install xarray", str(error))
         else:
             self.assertEqual(inference["posterior"].sizes["chain"], 4)

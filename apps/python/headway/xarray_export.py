@@ -51,8 +51,10 @@ def to_datatree(result: AnyResult | str | os.PathLike) -> DataTree:
 
     Raises
     ------
+    UnavailableError
+        xarray is missing, or older than 2024.10.
     UsageError
-        xarray is missing, or older than 2024.10; or `result` is neither a result nor a path.
+        `result` is neither a result nor a path.
 
     Examples
     --------
@@ -99,8 +101,10 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
 
     Raises
     ------
+    UnavailableError
+        xarray is missing.
     UsageError
-        There is no such point, or xarray is missing.
+        There is no such point.
     BadDataError
         The result holds no draws.
 
@@ -186,7 +190,7 @@ def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceDat
 
     Raises
     ------
-    UsageError, BadDataError
+    UnavailableError, UsageError, BadDataError
         As `headway.to_inference_data`.
     """
     return to_inference_data(result, point)

@@ -173,7 +173,7 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     hold several results overlay the others; `together` leaves out those that cannot.
 
     A figure whose package is not installed is left out unless `only` names it; left_out() tells which.
-    Errors: UsageError for an unknown name or choice and for a package that a figure asked for needs,
+    Errors: UsageError for an unknown name or choice, UnavailableError for a package that a figure asked for needs,
     BadDataError where there is nothing to draw.
     """
     options = options or PlotOptions()

@@ -171,7 +171,7 @@ class Colouring:
 
 def draw_tsne(results: Sequence[LatentsResult], options: PlotOptions) -> Figure:
     """t-SNE of the codes of held-out tasks, coloured by what is known of them. A row is the first or the last
-    layer of a variant's first seed; codes that are all the same are left out. UsageError without
+    layer of a variant's first seed; codes that are all the same are left out. UnavailableError without
     scikit-learn."""
     del options
     result = _joined(results)
