@@ -32,7 +32,7 @@ HelpSection exit_codes() {
            {"70", "a bug in Headway"},
            {"73",
             "the result cannot be written: the file exists, no permission, disk full; "
-            "what was computed is printed"},
+            "tables of finished work are printed"},
            {"78", "bad study: a fault of a value in it"},
            {"130", "interrupted; what was finished is written and marked partial"}}};
 }

@@ -171,7 +171,7 @@ SENTENCES = [
     ("results/sraven-fifth.md", "The balanced accuracy of rules is {} to {}.", lambda: sraven_claim("latents")[:2]),
     ("results/sraven-codes.md", "Over all of them the rank correlation of held-out accuracy is {} with rules, and {} with answers.",
      correlations_with_accuracy),
-    ("results/sraven-codes.md", "From layer 1 alone every network gives answers with {} to {}.", answers_of_layer_1),
+    ("results/sraven-codes.md", "Read from layer 1 alone, answers have {} to {} in every network.", answers_of_layer_1),
     ("results/sraven-codes.md", "Chance is {} for rules, which the position of the feature tells in part, and {} for answers.",
      sraven_chances),
     ("results/sraven-codes.md", "Chance is {} for these rules and {} for these answers.", small_chances),

@@ -37,7 +37,7 @@ def seeds_table():
 def data_table():
     paper = published("T24, hidden Markov, data of the authors")
     limit = paper[GAUSSIAN]
-    rows = [["four paths, data of the authors", *(f"N = {width}" for width in WIDTHS), GAUSSIAN]]
+    rows = [["four paths, data drawn as the authors draw them", *(f"N = {width}" for width in WIDTHS), GAUSSIAN]]
     rows.append(["accuracy, authors' code", *(shown(value, 3) for value in paper["accuracy"]), shown(limit["accuracy"], 3)])
     for words, of, digits, theirs in (("S / N", "action", 6, "independent solver"), ("$U_a$", "U_a", 4, "authors' code")):
         last = ["1"] if of == "U_a" else ["-"]

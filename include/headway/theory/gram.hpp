@@ -37,7 +37,7 @@ GramRows rows_of_gram(const GramMatrices& data);
 /// Kernels from scaled Gram matrices alone (KernelForm::kGram); the cost of an evaluation is free
 /// of P. Every T > 0, any number of outputs, singular U too. They have no features(), labels(),
 /// kernel(). Energies have an error of about 2^-52 tr(Y^T Y) / T, because the Gram matrices are
-/// rounded. It is the same for every U.
+/// rounded. This error is the same for every U.
 std::shared_ptr<const PathKernels> make_path_kernels(GramMatrices data, Index paths, int threads);
 
 }  // namespace headway::theory
