@@ -60,7 +60,8 @@ std::vector<ExplainedTable> sample_tables() {
        {{"entropy, largest", "posterior means, as in solve; with Monte Carlo standard errors"},
         {"bridge, integral",
          "log p(y) in nats by bridge sampling between replicas, and by thermodynamic integration"},
-        {"exchanges", "share of the exchanges between neighbouring replicas that were accepted"}}}};
+        {"exchanges",
+         "mean probability with which exchanges between neighbouring replicas were accepted"}}}};
 }
 
 }  // namespace
