@@ -8,6 +8,8 @@
 #include "headway/core/field_sink.hpp"
 #include "headway/dataset.hpp"
 #include "headway/provenance.hpp"
+#include "headway/results/lookup.hpp"
+#include "headway/sample_results.hpp"
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 
@@ -27,6 +29,11 @@ struct Reusable {
   Study study;
   std::shared_ptr<const tasks::Dataset> dataset;
   std::shared_ptr<const SolveResult> solved;
+  std::shared_ptr<const SampleResult> sampled;  ///< whose draws may be used, too; or null
+
+  [[nodiscard]] SolveResult known() const {
+    return sampled ? theory_with_draws(*sampled) : *solved;
+  }
 };
 
 /// A finished computation of any verb, and what the program or Python can make of it. The functions

@@ -15,7 +15,6 @@
 #include "headway/observer.hpp"
 #include "headway/provenance.hpp"
 #include "headway/result_file.hpp"
-#include "headway/results/lookup.hpp"
 #include "headway/shard.hpp"
 #include "headway/study.hpp"
 #include "headway/study_file.hpp"
@@ -143,17 +142,21 @@ std::shared_ptr<const Reusable> reusable_of(const std::shared_ptr<Finished>& fin
                   finished->job.known;
                 }) {
     std::shared_ptr<const SolveResult> solved;
+    std::shared_ptr<const SampleResult> sampled;
     if constexpr (std::is_same_v<decltype(finished->result), SampleResult>) {
-      solved = std::make_shared<const SolveResult>(headway::theory_with_draws(finished->result));
-    } else if constexpr (requires { finished->result.solve; }) {
+      sampled = {finished, &finished->result};
+    }
+    if constexpr (requires { finished->result.solve; }) {
       solved = {finished, &finished->result.solve};
     } else if constexpr (std::is_convertible_v<decltype(&finished->result), const SolveResult*>) {
       solved = {finished, &finished->result};
     } else {
       return nullptr;
     }
-    return std::make_shared<const Reusable>(
-        Reusable{finished->job.study, {finished, &finished->job.dataset}, std::move(solved)});
+    return std::make_shared<const Reusable>(Reusable{finished->job.study,
+                                                     {finished, &finished->job.dataset},
+                                                     std::move(solved),
+                                                     std::move(sampled)});
   }
   return nullptr;
 }

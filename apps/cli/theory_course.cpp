@@ -174,7 +174,7 @@ std::string read_theory_data(const Options& options, TheoryJob& job, TheoryVerb 
   if (reuses && job.origin == io::StudyOrigin::kResultFile) {
     job.known = known_result(options, job, observer);
   } else if (reuses && options.reusable && may_reuse(*options.reusable, job.study)) {
-    job.known = *options.reusable->solved;
+    job.known = options.reusable->known();
   }
   return job.dataset.content_hash;
 }

@@ -22,11 +22,17 @@ KernelAlignment kernel_alignment(MatrixXd kernel, const VectorXd& labels) {
       rows * std::numeric_limits<double>::epsilon() * result.eigenvalues.maxCoeff();
   double sum = 0.0;
   for (Index first = 0; first < count;) {
-    // Eigenvectors of equal eigenvalues are an arbitrary basis of their space.
+    // Eigenvectors of equal eigenvalues are an arbitrary basis of their space. So are those of the
+    // null space, where eigenvalues are rounding. It is a space of its own: small eigenvalues may
+    // lead down to it in steps as small.
+    const auto is_zero = [&](Index i) { return !(result.eigenvalues[i] > rounding); };
+    const bool is_null = is_zero(first);
     Index end = first + 1;
-    while (end < count && result.eigenvalues[end - 1] - result.eigenvalues[end] <= rounding) ++end;
+    while (end < count && is_zero(end) == is_null &&
+           result.eigenvalues[end - 1] - result.eigenvalues[end] <= rounding) {
+      ++end;
+    }
     auto equal = result.overlaps.segment(first, end - first);
-    const bool is_null = !(result.eigenvalues[first] > rounding);
     if (is_null) {
       equal.setConstant(std::numeric_limits<double>::quiet_NaN());
     } else if (equal.size() > 1) {

@@ -197,7 +197,9 @@ class WrongArguments(unittest.TestCase):
         before = file_of("kept.h5").read_bytes()
         for call in (lambda: headway.solve("hmm-four-paths", output=file_of("kept.h5"), overwrite="no"),
                      lambda: headway.gram([file_of("kept.h5")], file_of("kept.h5"), overwrite="no"),
-                     lambda: headway.merge([kept], output=file_of("kept.h5"), overwrite="no")):
+                     lambda: headway.merge([kept], output=file_of("kept.h5"), overwrite="no"),
+                     lambda: kept.save(file_of("kept.h5"), overwrite="no"),
+                     lambda: headway.write_report(kept, file_of("kept.h5"), overwrite="no")):
             self.refused(headway.UsageError, ["overwrite", "'no'", "True or False"], call)
         self.assertEqual(file_of("kept.h5").read_bytes(), before)
 

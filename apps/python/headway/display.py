@@ -18,7 +18,7 @@ import numpy as np
 from headway.errors import UsageError
 from headway.files import make_folder_of, path_to_write, remove_folders, whole_file, write_bytes
 from headway.hdf5 import open_file
-from headway.paths import described
+from headway.paths import described, flag_of
 from headway.remaking import how_to_remake
 from headway.signatures import with_known_arguments, with_older_names
 from headway.words import in_python
@@ -139,7 +139,7 @@ class Shown(Brief):
         >>> headway.solve("hmm-four-paths", widths=[10]).save("four.h5").name
         'four.h5'
         """
-        target = path_to_write(path)
+        target, overwrite = path_to_write(path), flag_of("overwrite", overwrite)
         if self._computation is not None:
             folders = make_folder_of(target)
             try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.errors import CannotWriteError, HeadwayError
-from headway.paths import WRITTEN, text_of_path
+from headway.paths import WRITTEN, flag_of, text_of_path
 
 HDF5_BEGINS = b"\x89HDF\r\n\x1a\n"
 
@@ -27,6 +27,7 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     get this error. UsageError where `path` is none.
     """
     path = path_to_write(path)
+    overwrite = flag_of("overwrite", overwrite)
     partial, folders = None, []
     try:
         if path.is_file() or not path.exists():

@@ -100,8 +100,9 @@ def gram(data: str | os.PathLike | Iterable[str | os.PathLike], output: str | os
         "warning": lambda text: warn(python_words(text, arguments)), "note": _LOG.info}
     try:
         with in_python(arguments):
-            raise_unwritten(native.module().compute("gram", request).unwritten, None, arguments)
+            done = native.module().compute("gram", request)
     finally:
         if isinstance(heard, Bars):
             heard.close()
+    raise_unwritten(done.unwritten, None, arguments)
     return Path(target)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from headway.errors import UsageError
 
 WRITTEN = "the path of the file to write"
@@ -39,7 +41,7 @@ def require_utf8(argument: str, text: str) -> None:
 
 def flag_of(argument: str, value: Any) -> bool:
     """True or False, False where it was not given; UsageError for anything else, such as the text "no"."""
-    if value is None or isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+    if value is None or isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise UsageError(f"{argument}: is {described(value)}; allowed: True or False")
 

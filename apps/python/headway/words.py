@@ -77,7 +77,5 @@ def in_python(arguments: Mapping[str, str] | None = None, names: Sequence[tuple[
         yield
     except BadDataError as error:
         raise BadDataError([with_names(python_words(fault, arguments), names) for fault in error.faults]) from None
-    except CannotWriteError as error:
-        raise CannotWriteError(with_names(python_words(str(error), arguments), names), error.result) from None
     except HeadwayError as error:
         raise type(error)(with_names(python_words(str(error), arguments), names)) from None

@@ -53,8 +53,9 @@ void read_draws(const Hdf5InputFile& file, const std::string& group, const Recor
   reader("draws", drawn.draws, "draws of each chain after warm-up");
   reader("rhat_max", drawn.rhat_max, "largest R-hat of all entries of all U");
   point.draws_fault = headway::sampling_fault(drawn);
-  Tensor draws = file.read_array(group + "/draws/layer_1");
-  if (point.draws_fault.empty()) point.first_layer_draws = std::move(draws);
+  if (point.draws_fault.empty()) {
+    point.first_layer_draws = file.read_array(group + "/draws/layer_1");
+  }
 }
 
 SolveResult read_solved(const Hdf5InputFile& file) {

@@ -1,5 +1,6 @@
 #include <Eigen/Cholesky>
 #include <cmath>
+#include <limits>
 
 #include "catch.hpp"
 #include "headway/analysis/head_scores.hpp"
@@ -70,6 +71,20 @@ TEST_CASE(
       CHECK_THAT(a.overlaps[k * outputs + c], Catch::Matchers::WithinAbs(std::sqrt(share), 1e-10));
     }
     CHECK_THAT(one.eigenvalues[k], Catch::Matchers::WithinRel(a.eigenvalues[k * outputs], 1e-9));
+  }
+}
+
+TEST_CASE("eigenvalues that fade into rounding do not make the null space defined") {
+  // Steps between eigenvalues are smaller than the rounding, n eps = 2.7e-15, also at its bound.
+  const Index n = 12;
+  VectorXd values = VectorXd::LinSpaced(n, 8e-15, 0.0);
+  values[0] = 1.0;
+  const analysis::KernelAlignment a =
+      analysis::kernel_alignment(MatrixXd(values.asDiagonal()), VectorXd::Ones(n));
+  const double rounding = static_cast<double>(n) * std::numeric_limits<double>::epsilon();
+  for (Index k = 0; k < n; ++k) {
+    CAPTURE(k, values[k]);
+    CHECK(std::isnan(a.overlaps[k]) == !(values[k] > rounding));
   }
 }
 

@@ -213,7 +213,7 @@ TEST_CASE(
       0.1, 0.2, 0.2, 0.3;
   CHECK(among_cheapest(draws, 2) == VectorXd(Eigen::Vector4d(0.75, 0.5, 0.5, 0.25)));
   CHECK(among_cheapest(draws, 9) == VectorXd::Ones(4));
-  // Eight examples, of which one tells the heads apart: half of the halves have no order.
+  // Two of eight examples tell the heads apart. If both are in one half, the other has no order.
   MatrixXd rises = MatrixXd::Zero(3, 8);
   CHECK(std::isnan(rank_ceiling(rises, 1).whole));
   rises.col(0) = Eigen::Vector3d(0.0, 1.0, 2.0);

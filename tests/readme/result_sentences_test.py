@@ -1,0 +1,188 @@
+"""What pages in data/results say of heads, of the theory and of reference posteriors without a number is what the files hold."""
+
+import math
+import os
+import pathlib
+import statistics
+import sys
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(ROOT / "apps/docs/result_pages"))
+import hidden_markov  # noqa: E402
+import learned  # noqa: E402
+import one_shot  # noqa: E402
+import posteriors  # noqa: E402
+import pretrained  # noqa: E402
+import removal  # noqa: E402
+from recorded import average, load, mean_and_error, of_kind, reproduced  # noqa: E402
+
+
+class SentencesAboutHeads(unittest.TestCase):
+    def test_one_shot_images(self):
+        self.assertTrue(one_shot.gains_are_positive())
+        for gains in one_shot.wide_gains():
+            self.assertLess(abs(statistics.mean(gains)), 2 * statistics.stdev(gains) / math.sqrt(len(gains)))
+        self.assertEqual([result["made"]["seed"] for result in one_shot.five("train", fresh=True)], [6, 7, 8, 9, 10])
+        self.assertEqual(len(one_shot.five("solve")), 5)
+
+    def test_one_shot_heads(self):
+        found = [one_shot.correlation(one_shot.score_of(one, "score", 10, 0.25)) for one in one_shot.five("prune", fresh=True)]
+        self.assertEqual(sum(value > 0 for value in found), 4)
+        old, fresh = ([float(words.split()[0]) for words in one_shot.rules()[at::2]] for at in (0, 1))
+        for before, after in zip(old, fresh):
+            self.assertTrue(0 < after < before / 2, "both keep their sign and lose more than half")
+        looks = [mean_and_error([one_shot.half_less_random(one, one_shot.score_of(one, name, *where))
+                                 for one in one_shot.five("prune")])[0] for name, where in one_shot.looks() if where]
+        self.assertEqual(len(looks), 18)
+        self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
+
+    def test_trained_heads(self):
+        predictors, fresh = of_kind("hyla-heads", "prune"), of_kind("hyla-heads-fresh", "prune")
+        self.assertEqual((len(predictors), len(fresh)), (4, 12))
+        self.assertEqual({(removal.by_evidence(result)["widths"][0], removal.by_evidence(result)["temperature"])
+                          for result in predictors + fresh}, {(100, 0.01)})
+        for result, (_, narrow) in zip(fresh, removal.narrow(), strict=True):
+            (point,) = narrow["points"]
+            self.assertEqual((point["widths"][0], point["temperature"], point["converged"]), (10, 0.01, 1))
+            self.assertGreater(point["log_evidence"], removal.by_evidence(result)["log_evidence"])
+        both, upper = removal.removed_fresh()
+        self.assertEqual({run["seed"] for run in both["runs"]}, {3, 4, 5, 6, 7, 8})
+        for result in (both, upper):
+            for variant in removal.VARIANTS:
+                means = {name: statistics.mean(removal.correlations(result, variant, name)) for _, name in removal.scores()}
+                self.assertEqual(max(means, key=means.get), "sensitivity")
+        rise, score = (f"theory {name} {removal.EVIDENCE}" for name in ("error_rise", "score"))
+        for variant, most in (("softmax", 1), ("hyla", math.inf)):
+            mean, error = mean_and_error(removal.correlations(both, variant, rise))
+            self.assertTrue(-1 < mean / error < most)
+            self.assertEqual(mean > 2 * error, variant == "hyla")
+            for _, name in removal.scores():
+                if name.startswith("theory score"):
+                    self.assertLess(statistics.mean(removal.correlations(both, variant, name)), 0)
+        for run in (run for run in both["runs"] if run["variant"] == "softmax"):
+            for values, first in ((removal.scores_of(run, score)["score"], 2), (run["network"]["error_rise"], 1)):
+                layers = {number: statistics.mean(value for value, layer in zip(values, run["heads"]["layer"]) if layer == number)
+                          for number in (1, 2)}
+                self.assertEqual(max(layers, key=layers.get), first, run["seed"])
+        self.assertEqual([(run["variant"], run["seed"]) for run in upper["runs"] if removal.is_idle(run)], [("hyla", 4)])
+        text = (ROOT / "src/theory/README.md").read_text()
+        for variant, words in (("softmax", "softmax transformer"), ("hyla", "HYLA")):
+            cells = " | ".join(average(removal.correlations(both, variant, name), 2) for name in ("sensitivity", rise, score))
+            self.assertIn(f"| {words} on fuzzy logic, six fresh seeds | {cells} |", text)
+        for run, result in removal.fresh_networks():
+            is_hyla = run["variant"] == "hyla"
+            self.assertEqual(removal.lost(run) > 1, is_hyla)
+            self.assertLess(removal.lost(run, "r2_change_mean"), removal.lost(run))
+            self.assertEqual(removal.largest_rise(run, result) > 1.5, is_hyla)
+            ratio = removal.by_validation(result)["test_mean_squared_error"] / removal.of_held_out(run, "loss")
+            self.assertTrue(0.98 < ratio < 1.12, ratio)
+        for name in removal.CLAIMED:  # made again
+            first, again = (average(removal.correlations(one, "softmax", name), 2) for one in (removal.removed()[0], removal.removed_again()))
+            self.assertEqual(first, again)
+        for variant in removal.VARIANTS:  # heads set to zero, and heads at their mean
+            zero = {name: statistics.mean(removal.correlations(both, variant, name)) for name in removal.CLAIMED}
+            at_mean = {name: statistics.mean(removal.correlations_at_the_mean(variant, name)) for name in removal.CLAIMED}
+            self.assertEqual(sorted(zero, key=zero.get), sorted(at_mean, key=at_mean.get))
+        mean, error = mean_and_error(removal.correlations(both, "hyla", score))
+        self.assertTrue(-2 < mean / error < 0)
+        self.assertLess(max(removal.correlations(both, "softmax", score)), 0)
+        for result, variant in ((both, "hyla"), (upper, "softmax")):  # at larger T
+            low, *others = (statistics.mean(removal.correlations(result, variant, f"theory error_rise N = 100 T = {t}"))
+                            for t in removal.TEMPERATURES)
+            self.assertGreater(min(others), low + 0.1)
+
+    def test_pretrained_heads(self):
+        self.assertEqual(pretrained.above_two_errors("gradient sensitivity"), list(pretrained.REAL))
+        self.assertEqual(pretrained.above_two_errors("the theory's change, all parts"), [])
+        for task in pretrained.HINTED:
+            self.assertEqual(pretrained.dearest_heads(task), [11] * 5)
+        places = {row[0]: row[1].split() for row in pretrained.known_head_table()[1:]}
+        self.assertEqual(places["the theory's change, all parts"].count("1"), 4)
+        self.assertEqual(places["score of $U_1$, all parts"].count("1"), 5)
+        self.assertEqual(places["gradient sensitivity"].count("2"), 4)
+        self.assertEqual({len(found) for found in pretrained.splits().values()}, {5})
+
+    def test_learned_attention(self):
+        counts = sorted(learned.branch("softmax", "none"))
+        self.assertEqual(sum(learned.same("softmax", count) for count in counts), 3, "three of fifty pairs")
+        self.assertEqual([learned.same("linear", count) for count in counts[:4]], [5, 5, 4, 5])
+        above = {kind: [count for count in counts for gap in learned.gaps(kind, count) if gap < -1e-3] for kind in learned.KINDS}
+        self.assertEqual(above, {"softmax": [30], "linear": []}, "the head that knows has the lower action, but for one pair")
+        self.assertEqual(learned.small_gap(), ["1.000"])
+        (cold,) = [run for run in learned.results("sample", attention="softmax", start="none")[0]["runs"] if run["examples"] == 120]
+        one, other = cold["overlap_of_chains"]
+        self.assertGreater(other, 2 * one, "one chain crossed")
+        found = learned.hmm_rows()
+        self.assertLess(found["none", 100]["action"], found["fixed", 100]["action"])
+        for start in ("none", "given"):
+            self.assertLess(found[start, 100]["accuracy"], 0.6)
+
+    def test_searches_that_did_not_converge(self):
+        searches = {(one["attention"], one["start"]): one["runs"] for one in load("learned-attention") if one["task"] == "copy"}
+        lost = {name: [run["examples"] for run in runs if not run["converged"]] for name, runs in searches.items()}
+        self.assertEqual({len(runs) for runs in searches.values()}, {50})
+        self.assertEqual({name: len(found) for name, found in lost.items()},
+                         {("softmax", "none"): 10, ("linear", "none"): 18, ("softmax", "given"): 0, ("linear", "given"): 0})
+        self.assertEqual(lost["linear", "none"].count(1000), 5)
+
+    def test_where_evidence_of_pretrained_heads_is_largest(self):
+        for task in ("packages", "fortunes", "copies"):
+            for one in (one for one in load("pretrained-heads") if one["task"] == task):
+                best = max(one["theory"]["all parts"], key=lambda point: point["log_evidence"])
+                self.assertEqual(best["width"], 10, (task, one["split"]))
+
+    def test_hidden_markov_chains(self):
+        self.assertLessEqual(float(hidden_markov.largest_distance()[0]), 2.0)
+        for (run, of), row in reproduced().items():
+            if run == hidden_markov.DATA and row["published"] is not None:
+                self.assertLess(abs(row["ours"] - row["published"]), 1.01 * row["published_error"], of)
+        saddle, corrected = (hidden_markov.ours(hidden_markov.DATA, f"points[widths=10].{of}[0][0][0]")[0]
+                             for of in ("U", "corrected.U"))
+        sampled, error = hidden_markov.ours("published data: posterior", "points[widths=10].U_1_mean[0][0]")
+        self.assertEqual(round(saddle / sampled, 1), 0.9)
+        self.assertLess(abs(corrected - sampled), 4 * error)
+
+
+class SentencesAboutTheory(unittest.TestCase):
+    def test_where_the_theory_ends(self):
+        (result,) = load("where-the-theory-ends")
+        rows = {row["width"]: row for row in result["rows"]}
+        self.assertEqual(list(rows), [1000, 100, 30, 10, 4, 2])
+        text = (ROOT / "src/theory/README.md").read_text()
+        self.assertIn(f"{rows[10]['accuracy_of_a_draw']:.3f} at $N = 10$, and {rows[1000]['accuracy_of_a_draw']:.3f} at $N = 1000$", text)
+        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and line.count("%") == 2]
+        table = {int(cells[0]): cells[2:] for cells in lines if len(cells) == 8}
+        self.assertEqual(set(table), set(rows))
+        for width, cells in table.items():
+            row = rows[width]
+            distances = [100 * row[name] for name in ("U_1_saddle", "U_1_corrected")]
+            self.assertEqual(cells[:2], [f"{x:.2g} %" if x < 9.95 else f"{x:.0f} %" for x in distances])
+            self.assertEqual(cells[2:], [f"{row[name]:.3f}" for name in ("predictor_saddle", "predictor_corrected", "accuracy_saddle",
+                                                                         "accuracy_exact")])
+
+    def test_the_correction_takes_most_of_the_error_of_the_variance(self):
+        (result,) = load("corrected-variance")
+        text = (ROOT / "src/theory/README.md").read_text()
+        for row in result["rows"]:
+            self.assertLess(row["variance_corrected"], 0.1 * row["variance_saddle"])
+            self.assertIn(f"| {row['width']} | {100 * row['variance_saddle']:.2g} % | {100 * row['variance_corrected']:.2g} % |", text)
+
+
+class ReferencePosteriors(unittest.TestCase):
+    def test_samplers_agree(self):
+        found = load("reference-posteriors")
+        self.assertEqual(len(found), 6)
+        self.assertEqual([one["draws"] for one in found], [10000] * 5 + [2000])
+        self.assertEqual([one["name"] for one in found if not one["checks"]], ["attention_learned-attention_learned"])
+        for check in posteriors.checks("numpyro") + posteriors.checks("pystan"):
+            self.assertLess(check["largest"], 3)
+            self.assertLess(check["r_hat"], 1.05)
+        self.assertEqual(sorted(one["divergences"] for one in found), [0] * (len(found) - 1) + [1])
+        for one in found:
+            self.assertEqual(len(one["names"]), len(one["mean"]), one["name"])
+            self.assertGreater(min(one["error"]), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
