@@ -199,7 +199,7 @@ class WrongArguments(unittest.TestCase):
                      lambda: headway.gram([file_of("kept.h5")], file_of("kept.h5"), overwrite="no"),
                      lambda: headway.merge([kept], output=file_of("kept.h5"), overwrite="no"),
                      lambda: kept.save(file_of("kept.h5"), overwrite="no"),
-                     lambda: headway.write_report(kept, file_of("kept.h5"), overwrite="no")):
+                     lambda: headway.write_dataset(file_of("kept.h5"), sets={"new": {"inputs": np.ones((2, 3, 4))}}, overwrite="no")):
             self.refused(headway.UsageError, ["overwrite", "'no'", "True or False"], call)
         self.assertEqual(file_of("kept.h5").read_bytes(), before)
 
