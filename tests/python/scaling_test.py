@@ -90,6 +90,16 @@ class Axes(unittest.TestCase):
         (axis,) = scaling.axes_of([result_of([run_of({"train.layers": str(layers)}, 0.1)]) for layers in (2, 4)])
         self.assertEqual(axis.values, [2.0, 4.0])
 
+    def test_crossed_seeds_have_a_line_for_each_seed_of_the_data(self):
+        crossed = [run_of({"train.layers": str(layers), "task.seed": str(data)}, 0.1, seed)
+                   for layers in (2, 4) for data in (1, 2) for seed in (1, 2)]
+        (axis,) = scaling.axes_of([result_of(crossed)])
+        self.assertEqual((axis.key, [line.numbers for line in axis.lines]),
+                         ("train.layers", [(("task.seed", 1.0),), (("task.seed", 2.0),)]))
+        independent = [run for run in crossed if int(run.settings["task.seed"]) == run.seed]
+        (axis,) = scaling.axes_of([result_of(independent)])
+        self.assertEqual([len(found) for line in axis.lines for found in line.runs.values()], [2, 2])
+
     def test_where_there_is_none(self):
         alone = result_of([run_of({"train.attention": f'"{name}"'}, 0.1, seed) for name in ("softmax", "hyla")
                            for seed in (1, 2)])

@@ -4,6 +4,7 @@ import contextlib
 import io
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -278,6 +279,25 @@ class LearningCurves(TrainingResultTest):
             file.attrs["study_toml"] = "[train]\nsteps = 7\n"
         drawn = figures.draw_all([results[0], headway.read_result(longer)])
         self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 4)
+
+    def test_crossed_seeds_are_a_line_for_each_seed_of_the_data(self):
+        results = []
+        for data, seeds in ((1, (1, 2)), (2, (1, 2))):
+            file = self.folder / f"data-{data}.h5"
+            write_training_result(file, labels=("hyla",), seeds=seeds)
+            with h5py.File(file, "r+") as opened:
+                opened.attrs["study_toml"] = f"[task]\nseed = {data}\n"
+            results.append(headway.read_result(file))
+        held_out, *_, costs = figures.draw_all(results)["learning_curves"].axes
+        self.assertEqual(len(held_out.lines), 3)  # and the ceiling
+        self.assertLessEqual({"hyla, task.seed = 1", "hyla, task.seed = 2"}, {text.get_text() for text in costs.texts})
+        # With other data for each seed, runs are independent, and one line holds them.
+        write_training_result(file, labels=("hyla",), seeds=(3,))
+        with h5py.File(file, "r+") as opened:
+            opened.attrs["study_toml"] = "[task]\nseed = 2\n"
+        first = replace(results[0], runs=results[0].runs[:1])
+        held_out, *_ = figures.draw_all([first, headway.read_result(file)])["learning_curves"].axes
+        self.assertEqual(len(held_out.lines), 2)
 
     def test_the_axis_says_how_large_a_step_is(self):
         with h5py.File(self.file, "r+") as file:

@@ -4,7 +4,7 @@ task it was evaluated on instead."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,19 @@ def settings_of(result: TrainingResult, run: TrainedRun) -> dict[str, Value]:
     return {key: _value(text) for key, text in found.items()
             if key.startswith(tuple(f"{section}." for section in SECTIONS))
             and key.rsplit(".", 1)[-1] not in _HOUSEKEEPING and key.rsplit(".", 1)[-1] != "seed"}
+
+
+def data_seed_of(result: TrainingResult, run: TrainedRun) -> str:
+    """The seed that the run's data were drawn with: task.seed where the sweep or the study gives it, else the run's own."""
+    study = _written(str(result.provenance.get("study_toml", "")))
+    return (study | _settings(run.settings)).get("task.seed", str(run.seed))
+
+
+def are_crossed(seeds: Collection[tuple[str, int]]) -> bool:
+    """Whether runs with these seeds of data and of training are crossed: there are several data sets, and one of them was
+    trained on with several seeds. Runs on the same data are alike, so the mean over all would have too small an error."""
+    data = [seed for seed, _ in set(seeds)]
+    return 1 < len(set(data)) < len(data)
 
 
 def task_changes(result: EvaluateResult, run: EvaluatedRun) -> str:

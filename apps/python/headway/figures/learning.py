@@ -16,7 +16,7 @@ from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
-from headway.training_settings import settings_of
+from headway.training_settings import are_crossed, data_seed_of, settings_of
 
 LINES = 8  # of the table at the right; with fewer, the rest of its height stays empty
 NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: variants, and the rest
@@ -85,15 +85,23 @@ def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]
 
 
 def _rows(results: Sequence[TrainingResult]) -> list[tuple[str, tuple[TrainedRun, ...]]]:
-    """Name and runs of every curve: runs of one study, of any result, that differ in their seeds alone."""
-    found: dict[tuple, list[TrainedRun]] = {}
+    """Name and runs of every curve: runs of one study, of any result, that differ in their seeds alone. Where these are
+    crossed, each seed of the data has a curve."""
+    found: dict[tuple, dict[str, list[TrainedRun]]] = {}
     for result in results:
         for label in result.labels:
             for run in result.runs_of(label):
                 key = (result.study, label, tuple(sorted(settings_of(result, run).items(), key=repr)))
-                found.setdefault(key, []).append(run)
+                found.setdefault(key, {}).setdefault(data_seed_of(result, run), []).append(run)
     several = len({result.study for result in results}) > 1
-    return [(f"{study}: {label}" if several else label, tuple(runs)) for (study, label, _), runs in found.items()]
+    rows = []
+    for (study, label, _), by_data in found.items():
+        name = f"{study}: {label}" if several else label
+        if are_crossed([(seed, run.seed) for seed, runs in by_data.items() for run in runs]):
+            rows += [(f"{name}, task.seed = {seed}", tuple(runs)) for seed, runs in by_data.items()]
+        else:
+            rows.append((name, tuple(run for runs in by_data.values() for run in runs)))
+    return rows
 
 
 def _batch(results: Sequence[TrainingResult]) -> str:

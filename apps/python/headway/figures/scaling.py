@@ -15,8 +15,9 @@ from headway.errors import BadDataError
 from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
 from headway.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
-from headway.training_settings import Value, settings_of
+from headway.training_settings import Value, are_crossed, data_seed_of, settings_of
 
+DATA_SEED = "task.seed"
 AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per layer",
               "task.held_out": "share of the tasks held out", "train.width_multiplier": "width multiplier"}
 LOGARITHMIC_FROM = 4.0  # the axis is logarithmic if its largest value is at least this many times the smallest
@@ -30,6 +31,7 @@ class Scored:
 
     run: TrainedRun
     settings: Mapping[str, Value]
+    data_seed: str
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,13 @@ class Axis:
 def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
     """The numbers that change over the runs, each with its lines. The runs of a line differ only in this number and in
     settings that follow from it. A line has at least two values."""
-    scored = [Scored(run, settings_of(result, run)) for result in results for run in result.finished.runs if run.final]
+    scored = _scored(results)
     keys = list(dict.fromkeys(key for one in scored for key in one.settings))
     changing = [key for key in keys if len({one.settings.get(key) for one in scored}) > 1]
     axes: list[Axis] = []
     for key in changing:
+        if key == DATA_SEED:
+            continue
         known = [one for one in scored if isinstance(one.settings.get(key), float)]
         if any(_follows(axis.key, key, known) and _follows(key, axis.key, known) for axis in axes):
             continue  # two numbers that change together are one axis
@@ -73,6 +77,19 @@ def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
         if lines:
             axes.append(Axis(key, lines))
     return axes
+
+
+def _scored(results: Sequence[TrainingResult]) -> list[Scored]:
+    """The runs that ended. Where seeds of data and of training are crossed, that of the data is one of the settings, so that
+    points are means over independent runs."""
+    scored = [Scored(run, settings_of(result, run), data_seed_of(result, run))
+              for result in results for run in result.finished.runs if run.final]
+    alike: dict[tuple, list[tuple[str, int]]] = {}
+    for one in scored:
+        alike.setdefault(tuple(sorted(one.settings.items(), key=repr)), []).append((one.data_seed, one.run.seed))
+    if not any(map(are_crossed, alike.values())):
+        return scored
+    return [replace(one, settings={**one.settings, DATA_SEED: float(one.data_seed)}) for one in scored]
 
 
 def _follows(key: str, leader: str, runs: Sequence[Scored]) -> bool:
@@ -196,9 +213,13 @@ def _name_dashes(axes: Axes, axis: Axis) -> None:
     if len(numbers) > 1:
         handles = [Line2D([], [], color=style.MUTED, linestyle=learning.DASHES[index % len(learning.DASHES)])
                    for index in range(len(numbers))]
-        names = [", ".join(f"{key.split('.')[-1].replace('_', ' ')} {learning.amount(value)}" for key, value in found)
+        names = [", ".join(f"{_short_name(key)} {learning.amount(value)}" for key, value in found)
                  for found in numbers]
         style.legend_above(axes, handles, names)
+
+
+def _short_name(key: str) -> str:
+    return "data seed" if key == DATA_SEED else key.split(".")[-1].replace("_", " ")
 
 
 def _name_colours(axes: Axes, colours: Mapping[tuple[str, ...], str]) -> None:
