@@ -14,6 +14,7 @@
 #include "headway/model/path_index.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
+#include "theory_course.hpp"
 #include "trained_data.hpp"
 #include "verbs.hpp"
 
@@ -166,6 +167,13 @@ std::string read_extract_data(const Options& options, ExtractJob& job, Observer&
                     word_of(job.study.extract.weights), job.network.step));
   }
   require_training_data(options, options.study_overlays(), job.network.data_hash, observer);
+  const training::TransformerOptions& model = job.study.train.model;
+  if (!job.linear_value() && !is_generated(model.attention_options().value_network)) {
+    warn_of_unused(
+        options, {"extract.parts"},
+        fmt::format("only HYLA has pairs of heads, and train.attention = \"{}\"", model.attention),
+        observer);
+  }
   if (job.linear_value()) {
     job.images = headway::one_shot_examples(job.study, io::task_files());
   } else {

@@ -8,6 +8,7 @@
 
 #include "carried_network_table.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/results/lookup.hpp"
 #include "result_text.hpp"
@@ -20,10 +21,6 @@ namespace {
 constexpr const char* kMeasuredOn =
     "test";                                // where accuracies come from unless another set is named
 constexpr std::size_t kAfterAccuracy = 3;  // columns widths, T, accuracy
-
-std::vector<double> in_vector(const VectorXd& values) {
-  return {values.data(), values.data() + values.size()};
-}
 
 std::string corrected_table(const SolveResult& result) {
   const SetColumns sets(result);
@@ -211,7 +208,7 @@ std::string align_table(const Study& study, const AlignResult& result) {
       const VectorXd head = overlaps.head(shown);
       table.add(
           {widths_text(point.widths), cell(point.temperature, "{:g}"), kernel,
-           decimals_text(in_vector(head)),
+           decimals_text(numerics::listed(head)),
            shown > 0 && shown <= cumulative.size() ? cell(cumulative[shown - 1], "{:.4f}") : "-"});
     };
     row("renormalised", point.overlaps, point.cumulative);

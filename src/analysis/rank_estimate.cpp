@@ -13,6 +13,9 @@
 #include "headway/numerics/statistics.hpp"
 
 namespace headway::analysis {
+
+using numerics::listed;
+
 namespace {
 
 constexpr double kSlopeSpread = 0.5;                                                   // of b
@@ -75,8 +78,6 @@ MatrixXd draws_of(const std::vector<Component>& components, const VectorXd& weig
   }
   return draws;
 }
-
-std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
 
 }  // namespace
 

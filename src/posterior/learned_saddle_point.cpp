@@ -16,7 +16,8 @@
 namespace headway::posterior {
 namespace {
 
-constexpr std::size_t kHistory = 20;  // of L-BFGS
+// Steps that L-BFGS remembers. The Hessian is badly conditioned at small T, where few are slow.
+constexpr Index kFewestKept = 20, kMostKept = 300, kNumbersKept = 10'000'000;
 constexpr double kSufficientDecrease = 1e-4;
 constexpr int kMostHalvings = 40;
 constexpr double kSameAction = 1e-6;  // of |S|
@@ -88,10 +89,13 @@ class Objective {
 /// L-BFGS directions (Nocedal 1980).
 class Directions {
  public:
+  explicit Directions(Index dimension)
+      : kept_(static_cast<std::size_t>(
+            std::clamp(kNumbersKept / std::max<Index>(dimension, 1), kFewestKept, kMostKept))) {}
   void learn(const VectorXd& step, const VectorXd& change) {
     if (!(step.dot(change) > 1e-12 * step.norm() * change.norm())) return;
     pairs_.push_back({step, change});
-    if (pairs_.size() > kHistory) pairs_.pop_front();
+    if (pairs_.size() > kept_) pairs_.pop_front();
   }
   [[nodiscard]] VectorXd downhill(const VectorXd& gradient) const {
     VectorXd q = gradient;
@@ -115,6 +119,7 @@ class Directions {
   void forget() { pairs_.clear(); }
 
  private:
+  std::size_t kept_;
   std::deque<std::pair<VectorXd, VectorXd>> pairs_;
 };
 
@@ -174,7 +179,7 @@ LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorX
                     "the attention weights: must be larger",
                     setting.temperature));
   }
-  Directions directions;
+  Directions directions(start.size());
   bool fresh = true;  // the direction is the gradient's
   result.message = fmt::format("not converged after {} iterations", options.max_iterations);
   const auto norm = [&] {

@@ -8,21 +8,23 @@
 #include "headway/analysis/removal.hpp"
 #include "headway/core/interruption.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/quiet_observer.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/statistics.hpp"
 #include "headway/solve.hpp"
 
 namespace headway {
 namespace {
+
+using numerics::listed;
 
 constexpr Index kFewestExamples = 8, kFewestOfClass = 2;
 constexpr double kIntervalShare = 0.9;  // and what tells heads apart
 constexpr Index kTheoryWidth = 10;
 constexpr double kRounding =
     1e-11;  // squared: parts that differ by less, in single precision, are the same
-
-std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
 
 /// U_1 of the theory for these parts, the outputs of a part side by side.
 MatrixXd solved_order_parameters(const RowMatrixXd& parts, Index count, const MatrixXd& labels,
@@ -88,6 +90,17 @@ void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels) {
                     "there is",
                     c, examples, kFewestOfClass));
   }
+}
+
+void require_cut_memory(const std::string& name, const MatrixXd& labels, double memory_bytes) {
+  const double side = static_cast<double>(labels.rows()) * static_cast<double>(labels.cols());
+  const double bytes = 4.0 * sizeof(double) * side * side;
+  if (bytes <= memory_bytes) return;
+  throw Error(
+      ErrorKind::kBadData,
+      fmt::format("{}: {} examples of {} outputs: the theory's cuts need {:.1f} GiB: must "
+                  "be at most {:.1f} GiB, the memory of this machine; give fewer examples",
+                  name, labels.rows(), labels.cols(), bytes / kGibibyte, memory_bytes / kGibibyte));
 }
 
 void check_parts_differ(const std::string& name, const RowMatrixXd& parts) {

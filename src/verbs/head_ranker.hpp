@@ -32,6 +32,10 @@ struct LayerParts {
 /// Error{kBadData} unless the labels [P, C] of enough examples differ.
 void check_labels_to_rank_by(const std::string& name, const MatrixXd& labels);
 
+/// Error{kBadData} unless the memory holds what frozen_cuts() makes of labels [P, C]: four matrices
+/// of C P rows and columns.
+void require_cut_memory(const std::string& name, const MatrixXd& labels, double memory_bytes);
+
 /// Error{kBadData} if the parts [P, p N_0] are the same for all examples, but for rounding.
 void check_parts_differ(const std::string& name, const RowMatrixXd& parts);
 

@@ -172,6 +172,12 @@ class TrainedHeads(ProgramTest):
         process = run("extract", wild, *settings(*FEW, "extract.weights=last"))
         self.check(process, 0, "run 1 (linear, seed 3) was not trained to its end: diverged")
 
+    def test_parts_of_pairs_are_idle_without_hyla(self):
+        for number, idle in ((1, True), (2, False)):  # softmax, HYLA
+            process = run("extract", self.trained, *settings(*FEW, "extract.parts=pairs", f"extract.run={number}"))
+            self.check(process, 0)
+            self.assertEqual("extract.parts has no effect: only HYLA has pairs of heads" in process.stderr, idle)
+
     def test_theories_of_one_network_are_told_apart(self):
         """One seed is one network, however many theories of it there are."""
         files = []

@@ -197,6 +197,11 @@ class Learned(ProgramTest):
         self.assertLess(np.abs(drawn - start).max(), 6.0)
         self.assertGreater(np.corrcoef(drawn.ravel(), start.ravel())[0, 1], 0.5)
 
+    def test_a_search_of_many_badly_conditioned_weights_converges(self):
+        """289 weights at T = 0.01. L-BFGS that remembers twenty steps does not get there in 2000."""
+        self.check(run("solve", "copy-task-linear", "--set", "task.train_examples=1000", "--set", "task.test_examples=10",
+                       "--threads", "1", "-q"), 0)
+
     def test_a_table_says_what_it_is(self):
         process = run("sample", self.data(), *PRIOR, *QUICK)
         self.assertIn("learned attention", process.stdout)

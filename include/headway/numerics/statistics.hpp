@@ -15,6 +15,9 @@ namespace headway::numerics {
 /// Stands for a number that is not defined or was not computed; null in JSON.
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
+/// The entries of an Eigen vector as a list, which the functions here take.
+inline std::vector<double> listed(const VectorXd& values) { return {values.begin(), values.end()}; }
+
 /// Mean and spread of n values. All NaN for none; spreads are NaN for one.
 struct Moments {
   double count = 0.0;

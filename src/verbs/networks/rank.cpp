@@ -9,6 +9,7 @@
 #include <string>
 
 #include "headway/core/interruption.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
@@ -69,6 +70,7 @@ class NetworkHeads {
       }
       labels_ = MatrixXd(labels_(Eigen::all, there));
     }
+    require_cut_memory(network.study_name + ": " + split_, labels_, physical_memory());
     means_.emplace(model_, format(), parameters_, examples_, threads_, observer);
   }
 

@@ -3,6 +3,7 @@
 
 #include "headway/core/clock.hpp"
 #include "headway/core/interruption.hpp"
+#include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/rank.hpp"
@@ -47,6 +48,7 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
   check_contributions(dataset);
   const MatrixXd& labels = dataset.train.labels;
   check_labels_to_rank_by(dataset.name, labels);
+  require_cut_memory(dataset.name, labels, physical_memory());
   const Index count = dataset.heads.front();
   LayerParts layer{parts_in(dataset.train, count * dataset.features), count, {}};
   const RowMatrixXd& parts = layer.values;

@@ -205,6 +205,17 @@ TEST_CASE("data that cannot be ranked are refused with their name and what is al
             "differ");
 }
 
+TEST_CASE("more examples than the memory holds kernels of are refused at once") {
+  constexpr Index kMany = 100000, kClasses = 100;
+  tasks::Dataset data = second_matters(false);
+  data.train.path_features = RowMatrixXd::Ones(kMany, kParts * kFeatures);
+  data.train.labels = MatrixXd::Zero(kMany, kClasses);
+  for (Index i = 0; i < kMany; ++i) data.train.labels(i, i % kClasses) = 1.0;
+  CHECK_THAT(fault(data),
+             Catch::Matchers::StartsWith("data.h5: 100000 examples of 100 outputs: the theory's "
+                                         "cuts need 2980232.2 GiB: must be at most "));
+}
+
 TEST_CASE("an interrupt ends a ranking of parts") {
   StopsAtOnce stops;
   const tasks::Dataset data = second_matters(false);
