@@ -291,6 +291,11 @@ class LearningCurves(TrainingResultTest):
         held_out, *_, costs = figures.draw_all(results)["learning_curves"].axes
         self.assertEqual(len(held_out.lines), 3)  # and the ceiling
         self.assertLessEqual({"hyla, task.seed = 1", "hyla, task.seed = 2"}, {text.get_text() for text in costs.texts})
+        # A file that is given twice counts once.
+        twice, once = (figures.draw_all(given)["learning_curves"] for given in ((results[0], results[0]), results[:1]))
+        for one, other in zip(twice.axes[0].collections, once.axes[0].collections):
+            np.testing.assert_array_equal(one.get_paths()[0].vertices, other.get_paths()[0].vertices)
+        self.assertEqual(len(twice.axes[0].collections), len(once.axes[0].collections))
         # With other data for each seed, runs are independent, and one line holds them.
         write_training_result(file, labels=("hyla",), seeds=(3,))
         with h5py.File(file, "r+") as opened:
@@ -298,6 +303,10 @@ class LearningCurves(TrainingResultTest):
         first = replace(results[0], runs=results[0].runs[:1])
         held_out, *_ = figures.draw_all([first, headway.read_result(file)])["learning_curves"].axes
         self.assertEqual(len(held_out.lines), 2)
+        # One seed on two data sets: the title counts the data.
+        seconds = replace(results[1], runs=results[1].runs[:1])
+        title = figures.draw_all([first, seconds])["learning_curves"]._suptitle.get_text()
+        self.assertIn("2 data seeds", title)
 
     def test_the_axis_says_how_large_a_step_is(self):
         with h5py.File(self.file, "r+") as file:

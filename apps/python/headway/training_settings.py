@@ -4,7 +4,8 @@ task it was evaluated on instead."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,32 @@ def data_seed_of(result: TrainingResult, run: TrainedRun) -> str:
     """The seed that the run's data were drawn with: task.seed where the sweep or the study gives it, else the run's own."""
     study = _written(str(result.provenance.get("study_toml", "")))
     return (study | _settings(run.settings)).get("task.seed", str(run.seed))
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A run with all its settings but the seeds, and the seed of its data."""
+
+    study: str
+    run: TrainedRun
+    settings: Mapping[str, Value]
+    data_seed: str
+
+    @property
+    def alike(self) -> tuple:
+        """Equal for runs that differ in their seeds alone."""
+        return self.study, self.run.label, tuple(sorted(self.settings.items(), key=repr))
+
+
+def distinct_runs(results: Sequence[TrainingResult]) -> list[RunSettings]:
+    """The runs of all results. One that stands in several results is there once: counted twice, it would make the error of a
+    mean too small."""
+    found: dict[tuple, RunSettings] = {}
+    for result in results:
+        for run in result.runs:
+            one = RunSettings(result.study, run, settings_of(result, run), data_seed_of(result, run))
+            found.setdefault((one.alike, one.data_seed, run.seed), one)
+    return list(found.values())
 
 
 def are_crossed(seeds: Collection[tuple[str, int]]) -> bool:

@@ -16,7 +16,7 @@ from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.training_results import TrainingResult, TrainedRun, mean_and_error
-from headway.training_settings import are_crossed, data_seed_of, settings_of
+from headway.training_settings import RunSettings, are_crossed, distinct_runs, settings_of
 
 LINES = 8  # of the table at the right; with fewer, the rest of its height stays empty
 NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: variants, and the rest
@@ -63,9 +63,8 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
         style.light_grid(axes)
     _costs(panels[-1], rows, looks, names / costs)
-    seeds = sorted({run.seed for result in results for run in result.runs})
     # All seeds are shown, so the line does not name the seed of the study.
-    style.head_line(figure, "Learning curves", replace(first, provenance={}), None, style.counted(len(seeds), "seed"),
+    style.head_line(figure, "Learning curves", replace(first, provenance={}), None, _seeds_text(results),
                     *(["bands: ± 1 standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
                     *(["dashed: best possible score"] if ceiling else []),
                     *([f"runs left out: {left_out}"] if left_out else []))
@@ -87,21 +86,26 @@ def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]
 def _rows(results: Sequence[TrainingResult]) -> list[tuple[str, tuple[TrainedRun, ...]]]:
     """Name and runs of every curve: runs of one study, of any result, that differ in their seeds alone. Where these are
     crossed, each seed of the data has a curve."""
-    found: dict[tuple, dict[str, list[TrainedRun]]] = {}
-    for result in results:
-        for label in result.labels:
-            for run in result.runs_of(label):
-                key = (result.study, label, tuple(sorted(settings_of(result, run).items(), key=repr)))
-                found.setdefault(key, {}).setdefault(data_seed_of(result, run), []).append(run)
+    found: dict[tuple, list[RunSettings]] = {}
+    for one in distinct_runs(results):
+        found.setdefault(one.alike, []).append(one)
     several = len({result.study for result in results}) > 1
     rows = []
-    for (study, label, _), by_data in found.items():
+    for (study, label, _), alike in found.items():
         name = f"{study}: {label}" if several else label
-        if are_crossed([(seed, run.seed) for seed, runs in by_data.items() for run in runs]):
-            rows += [(f"{name}, task.seed = {seed}", tuple(runs)) for seed, runs in by_data.items()]
+        if are_crossed([(one.data_seed, one.run.seed) for one in alike]):
+            rows += [(f"{name}, task.seed = {seed}", tuple(one.run for one in alike if one.data_seed == seed))
+                     for seed in dict.fromkeys(one.data_seed for one in alike)]
         else:
-            rows.append((name, tuple(run for runs in by_data.values() for run in runs)))
+            rows.append((name, tuple(one.run for one in alike)))
     return rows
+
+
+def _seeds_text(results: Sequence[TrainingResult]) -> str:
+    """"3 seeds", or "3 data seeds" where networks of one seed were trained on several data sets."""
+    runs = distinct_runs(results)
+    seeds, data = len({one.run.seed for one in runs}), len({one.data_seed for one in runs})
+    return style.counted(data, "data seed") if data > seeds else style.counted(seeds, "seed")
 
 
 def _batch(results: Sequence[TrainingResult]) -> str:

@@ -15,7 +15,7 @@ from headway.errors import BadDataError
 from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
 from headway.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
-from headway.training_settings import Value, are_crossed, data_seed_of, settings_of
+from headway.training_settings import RunSettings, Value, are_crossed, distinct_runs
 
 DATA_SEED = "task.seed"
 AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per layer",
@@ -23,15 +23,6 @@ AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per
 LOGARITHMIC_FROM = 4.0  # the axis is logarithmic if its largest value is at least this many times the smallest
 NOT_SHOWN = ("train", "validation")  # splits
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 3.1, 2.7, 1.5  # inches
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A run that ended, with all its settings but the seeds."""
-
-    run: TrainedRun
-    settings: Mapping[str, Value]
-    data_seed: str
 
 
 @dataclass(frozen=True)
@@ -79,26 +70,25 @@ def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
     return axes
 
 
-def _scored(results: Sequence[TrainingResult]) -> list[Scored]:
+def _scored(results: Sequence[TrainingResult]) -> list[RunSettings]:
     """The runs that ended. Where seeds of data and of training are crossed, that of the data is one of the settings, so that
     points are means over independent runs."""
-    scored = [Scored(run, settings_of(result, run), data_seed_of(result, run))
-              for result in results for run in result.finished.runs if run.final]
+    scored = [one for one in distinct_runs([result.finished for result in results]) if one.run.final]
     alike: dict[tuple, list[tuple[str, int]]] = {}
     for one in scored:
-        alike.setdefault(tuple(sorted(one.settings.items(), key=repr)), []).append((one.data_seed, one.run.seed))
+        alike.setdefault(one.alike, []).append((one.data_seed, one.run.seed))
     if not any(map(are_crossed, alike.values())):
         return scored
     return [replace(one, settings={**one.settings, DATA_SEED: float(one.data_seed)}) for one in scored]
 
 
-def _follows(key: str, leader: str, runs: Sequence[Scored]) -> bool:
+def _follows(key: str, leader: str, runs: Sequence[RunSettings]) -> bool:
     """Whether `key` has one value for each value of `leader`."""
     pairs = {(one.settings.get(leader), one.settings.get(key)) for one in runs}
     return len(pairs) == len({first for first, _ in pairs})
 
 
-def _lines(runs: Sequence[Scored], key: str, others: Sequence[str]) -> tuple[Line, ...]:
+def _lines(runs: Sequence[RunSettings], key: str, others: Sequence[str]) -> tuple[Line, ...]:
     found: dict[tuple[Value | None, ...], dict[float, list[TrainedRun]]] = {}
     for one in runs:
         at = found.setdefault(tuple(one.settings.get(other) for other in others), {})
@@ -114,12 +104,11 @@ def _lines(runs: Sequence[Scored], key: str, others: Sequence[str]) -> tuple[Lin
     return tuple(lines)
 
 
-def _place(one: Scored, key: str) -> float:
-    """The place on the axis. Steps are counted in training examples seen."""
-    if key != "train.steps":
-        return float(one.settings[key])
-    return float(one.settings[key]) * float(one.settings.get("train.batch", 1.0)) \
-        * float(one.settings.get("train.accumulation", 1.0))
+def _place(one: RunSettings, key: str) -> float:
+    """The place on the axis. Steps are counted in training examples seen: one step sees one batch, however many pieces
+    train.accumulation cuts it into."""
+    examples = float(one.settings.get("train.batch", 1.0)) if key == "train.steps" else 1.0
+    return examples * float(one.settings[key])
 
 
 def available(results: Sequence[TrainingResult]) -> bool:
