@@ -68,6 +68,9 @@ class EnergyState {
   double log_determinant = 0.0;
   double quadratic = 0.0;  ///< y^T (K + T)^{-1} y
   MatrixXd gradient;       ///< dE/dU_1 as a matrix derivative (off-diagonals not doubled)
+  /// Estimated rounding errors of the energy, and of dE/dU_1 in units of U_1; 0 where the form has
+  /// no estimate.
+  double energy_rounding = 0.0, gradient_rounding = 0.0;
   double condition = 1.0;  ///< lower bound of the condition number of what was factorised
   [[nodiscard]] double energy() const { return log_determinant + quadratic; }
 

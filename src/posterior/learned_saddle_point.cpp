@@ -11,6 +11,7 @@
 
 #include "headway/core/quiet_observer.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/dense.hpp"
 #include "posterior/feature_energy.hpp"
 
 namespace headway::posterior {
@@ -139,7 +140,7 @@ std::optional<Evaluation> search(Objective& objective, const Evaluation& at,
 }
 
 /// Numbers that do not change when heads are exchanged.
-VectorXd shape_of(const LearnedMinimum& m) {
+VectorXd shape_of_softmax(const LearnedMinimum& m) {
   std::vector<double> numbers = {m.attention.largest};
   if (std::isfinite(m.attention.entropy)) numbers.push_back(m.attention.entropy);
   const theory::OrderParameters& u = m.of.order_parameters;
@@ -155,11 +156,46 @@ VectorXd shape_of(const LearnedMinimum& m) {
   return Eigen::Map<const VectorXd>(numbers.data(), static_cast<Index>(numbers.size()));
 }
 
-bool same(const LearnedMinimum& a, const LearnedMinimum& b) {
+/// Numbers that do not change when the learned heads of a layer are turned: eigenvalues of U_l, and
+/// roots of those of <W_h, W_h'>.
+VectorXd shape_of_linear(const LearnedMinimum& m, const model::AttentionCoordinates& weights) {
+  std::vector<double> numbers;
+  const auto append = [&](const MatrixXd& matrix) {
+    const VectorXd values = numerics::symmetric_eigen(matrix, false).values;
+    numbers.insert(numbers.end(), values.begin(), values.end());
+  };
+  const theory::OrderParameters& u = m.of.order_parameters;
+  for (const MatrixXd& layer : u.layers) append(layer);
+  append(u.readout);
+  const std::vector<int>& heads = weights.prior().heads;
+  for (std::size_t l = 0; l < heads.size(); ++l) {
+    std::vector<VectorXd> learned;
+    for (int h = 0; h < heads[l]; ++h) {
+      if (weights.offset(l, h) >= 0) learned.push_back(weights.weights(m.z, l, h).reshaped());
+    }
+    const auto count = static_cast<Index>(learned.size());
+    MatrixXd products(count, count);
+    for (Index a = 0; a < count; ++a) {
+      for (Index b = 0; b < count; ++b) {
+        products(a, b) =
+            learned[static_cast<std::size_t>(a)].dot(learned[static_cast<std::size_t>(b)]);
+      }
+    }
+    if (count == 0) continue;
+    for (const double value : numerics::symmetric_eigen(products, false).values) {
+      numbers.push_back(std::sqrt(std::max(value, 0.0)));
+    }
+  }
+  return Eigen::Map<const VectorXd>(numbers.data(), static_cast<Index>(numbers.size()));
+}
+
+bool same(const LearnedMinimum& a, const LearnedMinimum& b,
+          const model::AttentionCoordinates& weights) {
   const double size = std::max({1.0, std::abs(a.action), std::abs(b.action)});
   if (std::abs(a.action - b.action) > kSameAction * size) return false;
-  const VectorXd x = shape_of(a);
-  const VectorXd y = shape_of(b);
+  const bool linear = weights.prior().kind == model::LearnedKind::kLinear;
+  const VectorXd x = linear ? shape_of_linear(a, weights) : shape_of_softmax(a);
+  const VectorXd y = linear ? shape_of_linear(b, weights) : shape_of_softmax(b);
   return x.size() == y.size() &&
          (x - y).cwiseAbs().maxCoeff() <= kSameShape * std::max(1.0, x.cwiseAbs().maxCoeff());
 }
@@ -219,15 +255,17 @@ LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorX
   return result;
 }
 
-std::vector<LearnedMinimum> distinct_minima(std::vector<LearnedMinimum> minima) {
+std::vector<LearnedMinimum> distinct_minima(std::vector<LearnedMinimum> minima,
+                                            const model::AttentionCoordinates& weights) {
   std::stable_sort(minima.begin(), minima.end(), [](const auto& a, const auto& b) {
     return a.converged != b.converged ? a.converged : a.action < b.action;
   });
   std::vector<LearnedMinimum> distinct;
   for (LearnedMinimum& one : minima) {
     if (!distinct.empty() && distinct.front().converged && !one.converged) break;
-    const auto known = std::find_if(distinct.begin(), distinct.end(),
-                                    [&](const LearnedMinimum& other) { return same(one, other); });
+    const auto known =
+        std::find_if(distinct.begin(), distinct.end(),
+                     [&](const LearnedMinimum& other) { return same(one, other, weights); });
     if (known == distinct.end()) {
       distinct.push_back(std::move(one));
     } else {

@@ -1,6 +1,7 @@
 #include "example_space.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -69,7 +70,18 @@ ExampleSpaceState::ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixX
   log_determinant = factor_.log_determinant();
   quadratic = y.dot(alpha_);
   condition = factor_.condition_estimate();
+  // K is known to eps |K|, so y^T (K + T)^{-1} y to eps |K| |alpha|^2; tr(K + T) = |L|^2.
+  energy_rounding =
+      std::numeric_limits<double>::epsilon() * factor_.lower().squaredNorm() * alpha_.squaredNorm();
   projected_dual_ = kernels_.project(alpha_);
+}
+
+void ExampleSpaceState::differentiate(const MatrixXd& inverse, const MatrixXd& traces) {
+  gradient = traces - dual_products();
+  // Where A is large, C cancels in the traces. What is left is eps |A| |C|, and tr(K) is the sum of
+  // U C over the paths.
+  gradient_rounding = std::numeric_limits<double>::epsilon() * inverse.norm() *
+                      factor_.lower().squaredNorm() / static_cast<double>(kernels_.order());
 }
 
 const MatrixXd& ExampleSpaceState::half_solved() const {

@@ -49,6 +49,14 @@ class ExampleSpaceState : public EnergyState {
   [[nodiscard]] const MatrixXd& half_solved() const;
   [[nodiscard]] const ExampleSpaceKernels& kernels() const { return kernels_; }
   [[nodiscard]] const VectorXd& dual() const { return alpha_; }
+  /// Sets the gradient from A = (K + T)^{-1} and <A, C>, and estimates its rounding.
+  void differentiate(const MatrixXd& inverse, const MatrixXd& traces);
+  /// alpha^T C_ab alpha = v_a . v_b, the part of the gradient that comes from the labels. At small
+  /// T alpha is as large as 1/T, and X^T alpha cancels. So alpha alpha^T must not be contracted
+  /// with C: that would leave nothing but rounding.
+  [[nodiscard]] MatrixXd dual_products() const {
+    return projected_dual().transpose() * projected_dual();
+  }
   [[nodiscard]] const numerics::SpdFactor& factor() const { return factor_; }
 
  protected:

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -172,7 +173,12 @@ void FeatureSpaceState::differentiate_in_frame() {
   const Index order = frame_.cols();
   inverse_frame_ = frame_.triangularView<Eigen::Lower>().solve(MatrixXd::Identity(order, order));
   projected_dual_ = dual_ * inverse_frame_;  // v = F^{-T} v~, column by column
-  whitened_ = -temperature_ * factor_.inverse();
+  whitened_ = factor_.inverse();
+  // (T + A)^{-1} is known to eps times the condition number.
+  const double terms = std::max(quadratic, static_cast<double>(kernels_.examples()));
+  gradient_rounding = std::numeric_limits<double>::epsilon() * whitened_.norm() *
+                      factor_.lower().squaredNorm() * terms;
+  whitened_ *= -temperature_;
   whitened_.diagonal().array() += 1.0;
   MatrixXd gradient_in_frame(order, order);
   for (Index a = 0; a < order; ++a) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -19,8 +20,10 @@ namespace {
 constexpr double kArmijo = 1e-4;
 constexpr int kLargestHalvings = 40;
 constexpr double kRoundings = 10.0;  // times the estimate, which is good to an order of magnitude
+constexpr double kNoise = 1e-12;     // of S, at least
 constexpr double kStill = 1e-9;      // a step in log U below this counts as none
-constexpr double kUneven = 1e3;      // widths this far apart need more than a small gradient
+constexpr std::size_t kSpins = 3;  // steps that stand still, before the gradient counts as rounding
+constexpr double kUneven = 1e3;    // widths this far apart need more than a small gradient
 
 }  // namespace
 
@@ -147,7 +150,9 @@ bool GeodesicDescent::finished() {
                                    own_gradient_norm(), options_.gradient_tolerance);
     return true;
   }
-  if (summary_.iterations >= options_.max_iterations) {
+  const bool last = summary_.iterations >= options_.max_iterations;
+  if ((last || spins()) && converges_to_rounding()) return true;
+  if (last) {
     summary_.message = fmt::format(
         "not converged: gradient norm {:.1e} after {} iterations. Raise solve.max_iterations, or "
         "try another solve.optimizer",
@@ -165,22 +170,42 @@ double GeodesicDescent::own_gradient_norm() const {
   return theory::own_gradient_norm(action_, u_, evaluation_);
 }
 
+/// Whether the last steps moved rounding alone: U stood still, and the gradient did not fall.
+bool GeodesicDescent::spins() const {
+  const std::vector<SaddlePointSummary::Iteration>& steps = summary_.history;
+  if (steps.size() <= kSpins) return false;
+  const auto last = steps.end() - static_cast<std::ptrdiff_t>(kSpins);
+  return std::all_of(last, steps.end(), [](const auto& step) { return step.log_step <= kStill; }) &&
+         steps.back().gradient_norm > 0.5 * std::prev(last)->gradient_norm;
+}
+
+GeodesicDescent::Rest GeodesicDescent::rest_of_gradient() const {
+  const double own = own_gradient_norm();
+  const double rounding = estimate_gradient_rounding(action_, evaluation_);
+  return {.norm = std::min(evaluation_.scaled_gradient_norm(action_.architecture()), own),
+          .own = own,
+          .allowed = kRoundings * std::max(rounding, options_.gradient_tolerance)};
+}
+
+bool GeodesicDescent::converges_to_rounding() {
+  const Rest rest = rest_of_gradient();
+  if (rest.norm > rest.allowed || rest.own > kLargestRest) return false;
+  summary_.converged = true;
+  summary_.message =
+      fmt::format("converged to rounding: gradient norm {:.1e}, rounding allows {:.1e}", rest.norm,
+                  rest.allowed);
+  return true;
+}
+
 /// No step lowers the action any more: converged as far as rounding allows, or stuck.
 void GeodesicDescent::judge_stall() {
-  const double own = own_gradient_norm();
-  const double norm = std::min(evaluation_.scaled_gradient_norm(action_.architecture()), own);
-  const double rounding = estimate_gradient_rounding(action_, evaluation_);
-  const double allowed = kRoundings * std::max(rounding, options_.gradient_tolerance);
-  summary_.converged = norm <= allowed && own <= kLargestRest;
-  summary_.message =
-      summary_.converged
-          ? fmt::format("converged to rounding: gradient norm {:.1e}, rounding allows {:.1e}", norm,
-                        allowed)
-          : fmt::format(
-                "not converged: no step lowers the action: gradient norm {:.1e}, {:.1e} in units "
-                "of U; rounding allows {:.1e}, and at most {:.1e} in units of U. Raise "
-                "model.temperature or solve.gradient_tolerance, or try another solve.optimizer",
-                norm, own, allowed, kLargestRest);
+  if (converges_to_rounding()) return;
+  const Rest rest = rest_of_gradient();
+  summary_.message = fmt::format(
+      "not converged: no step lowers the action: gradient norm {:.1e}, {:.1e} in units of U; "
+      "rounding allows {:.1e}, and at most {:.1e} in units of U. Raise model.temperature or "
+      "solve.gradient_tolerance, or try another solve.optimizer",
+      rest.norm, rest.own, rest.allowed, kLargestRest);
 }
 
 bool GeodesicDescent::step() {
@@ -197,7 +222,8 @@ bool GeodesicDescent::step() {
   }
   // Below `noise`, differences of S are rounding: the slope along the step decides instead (Hager
   // and Zhang 2005).
-  const double noise = 1e-12 * std::max(1.0, std::abs(evaluation_.value));
+  const double noise = std::max(kNoise * std::max(1.0, std::abs(evaluation_.value)),
+                                evaluation_.energy->energy_rounding);
   for (int halvings = 0; halvings < kLargestHalvings; ++halvings, t *= 0.5) {
     OrderParameters trial = geodesic->at(t);
     if (options_.elimination == Elimination::kClosedForm)
@@ -239,8 +265,10 @@ double estimate_gradient_rounding(const Action& action, const Action::Evaluation
   // examples, spread over U. Their relative error is taken as eps sqrt(cond).
   const double eps = 2.2e-16;
   const EnergyState& e = *evaluation.energy;
+  const double width = static_cast<double>(action.architecture().largest_width());
+  if (e.gradient_rounding > 0.0) return e.gradient_rounding / width;
   const double terms = std::max(e.quadratic, static_cast<double>(action.kernels().examples()));
-  return eps * std::sqrt(e.condition) * terms / action.architecture().largest_width();
+  return eps * std::sqrt(e.condition) * terms / width;
 }
 
 }  // namespace headway::theory

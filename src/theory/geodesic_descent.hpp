@@ -70,6 +70,15 @@ class GeodesicDescent {
   void record(double log_step);
   [[nodiscard]] bool settled(double norm) const;
   bool finished();
+  [[nodiscard]] bool spins() const;
+  /// What is left of the gradient (the smaller of both norms, and that in units of U), and what
+  /// rounding allows.
+  struct Rest {
+    double norm, own, allowed;
+  };
+  [[nodiscard]] Rest rest_of_gradient() const;
+  /// Says so in the summary where it does.
+  bool converges_to_rounding();
   void judge_stall();
   [[nodiscard]] double own_gradient_norm() const;
   bool step();
@@ -95,6 +104,7 @@ double own_gradient_norm(const Action& action, const OrderParameters& u,
 inline constexpr double kLargestRest = 1e-3;
 
 /// Estimated rounding error of the gradient norm, good to an order of magnitude:
+/// EnergyState::gradient_rounding / max N, or where the form has none,
 /// eps sqrt(condition of K + T) max(y^T (K + T)^{-1} y, P) / max N.
 double estimate_gradient_rounding(const Action& action, const Action::Evaluation& evaluation);
 

@@ -198,11 +198,14 @@ std::unique_ptr<EnergyState> StoredKernels::evaluate(const MatrixXd& u, double t
   if (!factor) return compact() ? exact_->evaluate(u, temperature) : nullptr;
   auto state = std::make_unique<StoredState>(*this, u, std::move(*factor));
   MatrixXd inverse = state->factor().inverse();
-  const VectorXd doubled = pack_doubled(inverse, state->dual());
-  // NaN is above the tolerance too.
-  if (compact() && !(energy_error(u, doubled) <= energy_tolerance_))
-    return exact_->evaluate(u, temperature);
-  state->gradient = contract_packed(doubled);
+  if (compact()) {
+    const VectorXd doubled = pack_doubled(inverse, state->dual());
+    // NaN is above the tolerance too.
+    if (!(energy_error(u, doubled) <= energy_tolerance_)) return exact_->evaluate(u, temperature);
+    state->gradient = contract_packed(doubled);
+  } else {
+    state->differentiate(inverse, contract(inverse));
+  }
   if (uses_products()) state->inverse = std::move(inverse);
   return state;
 }

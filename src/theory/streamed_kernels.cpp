@@ -51,13 +51,11 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
     const Eigen::Map<const MatrixXd> by_path(w.data(), examples() * feature_count(), paths());
     MatrixXd gradient(paths(), paths());
     numerics::symmetric_product_tiled(by_path, by_path, Transpose::kYes, gradient, threads());
-    const MatrixXd& v = state->projected_dual();
-    state->gradient = gradient - v.transpose() * v;
+    state->gradient = gradient - state->dual_products();
     state->set_half_solved_features(std::move(w));
   } else {
-    MatrixXd m = state->factor().inverse();
-    m.noalias() -= state->dual() * state->dual().transpose();
-    state->gradient = contract(m);
+    const MatrixXd inverse = state->factor().inverse();
+    state->differentiate(inverse, contract(inverse));
   }
   return state;
 }

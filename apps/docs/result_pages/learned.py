@@ -52,13 +52,43 @@ def same(kind, count):
     return sum(abs(gap) < 1e-3 for gap in gaps(kind, count))
 
 
-def sample_table():
-    rows = [["samples, seed 1", "from", "overlap, chain 1", "chain 2", "accuracy", "R-hat"]]
+def sampled():
+    """{(attention, examples): {start: run}} of chains without replica exchange, seed 1."""
+    found = {}
     for result in results("sample"):
         for run in result["runs"]:
-            rows.append([f"{result['attention']}, P = {run['examples']}", STARTS[result["start"]],
-                         *(shown(value, 3) for value in run["overlap_of_chains"]), shown(run["accuracy"], 3),
-                         shown(run["rhat_max"], 3)])
+            found.setdefault((result["attention"], run["examples"]), {})[result["start"]] = run
+    return found
+
+
+def sample_table():
+    rows = [["one replica, seed 1", "overlap of each chain", "accuracy", "R-hat"]]
+    for (kind, count), runs in sorted(sampled().items(), reverse=True):
+        both = [runs[start] for start in STARTS]
+        rows.append([f"{kind}, P = {count}", *(" / ".join(map(words, both)) for words in (
+            lambda run: ", ".join(shown(value, 3) for value in run["overlap_of_chains"]),
+            lambda run: shown(run["accuracy"], 3), lambda run: shown(run["rhat_max"], 3)))])
+    return rows
+
+
+def exchanged():
+    """{(examples, seed): {start: run}} of chains with replica exchange."""
+    found = {}
+    for result in results("exchange"):
+        for run in result["runs"]:
+            found.setdefault((run["examples"], run["seed"]), {})[result["start"]] = run
+    return dict(sorted(found.items()))
+
+
+def exchange_table():
+    rows = [["softmax, ten replicas", "overlap", "accuracy", "log evidence", "R-hat"]]
+    for (count, seed), runs in exchanged().items():
+        both = [runs[start] for start in STARTS]
+        rows.append([f"P = {count}, seed {seed}", *(" / ".join(map(words, both)) for words in (
+            lambda run: shown(sum(run["overlap_of_chains"]) / len(run["overlap_of_chains"]), 3),
+            lambda run: shown(run["accuracy"], 3),
+            lambda run: shown(run["log_evidence"], 1, run["log_evidence_error"]),
+            lambda run: shown(run["rhat_max"], 3)))])
     return rows
 
 
@@ -95,7 +125,8 @@ def row():
             f"[page](learned-attention.md), [data]({DATA}.json)"]
 
 
-TABLES = {"learned-copy": copy_table, "learned-gap": gap_table, "learned-samples": sample_table, "learned-hmm": hmm_table}
+TABLES = {"learned-copy": copy_table, "learned-gap": gap_table, "learned-samples": sample_table, "learned-exchange": exchange_table,
+          "learned-hmm": hmm_table}
 PAGE = "results/learned-attention.md"
 SENTENCES = [
     (PAGE, "from no attention reaches an accuracy of {}, and from the head that knows {}. With linear attention they are "

@@ -21,6 +21,8 @@ from headway import summary
 
 EXAMPLES = (10, 30, 50, 80, 120, 160, 200, 300, 500, 1000)
 SAMPLED = (("softmax", 30), ("linear", 30), ("softmax", 120))
+EXCHANGED = (30, 120)  # examples of softmax, with replica exchange
+EXCHANGE_SEEDS = range(1, 4)
 FEW_EXAMPLES = (30, 100)
 SEEDS = range(1, 6)
 COPY = {"softmax": "copy-task", "linear": "copy-task-linear"}
@@ -47,6 +49,12 @@ def jobs():
         for start in ("none", "given"):
             found.append((f"sample-{kind}-{start}-{count}-1", "sample", COPY[kind],
                           {"task.train_examples": count, "sample.attention_start": start, **SAMPLING}, 1))
+    for seed in EXCHANGE_SEEDS:
+        for count in EXCHANGED:
+            for start in ("none", "given"):
+                found.append((f"exchange-softmax-{start}-{count}-{seed}", "sample", COPY["softmax"],
+                              {"task.train_examples": count, "sample.attention_start": start, **SAMPLING,
+                               "sample.replicas": 10}, seed))
     return found
 
 
@@ -75,13 +83,16 @@ def numbers(name, file):
     found = {"examples": int(count), "seed": int(seed)}
     with h5py.File(file) as result:
         point = result["points/0"]
-        if what == "sample":
+        if what in ("sample", "exchange"):
             drawn = point["draws/attention_weights"][()]
             size = int(round(drawn.shape[2] ** 0.5))
             matrices = drawn.reshape(*drawn.shape[:2], size, size).swapaxes(2, 3)
             chains = overlap(matrices).mean(axis=1)
             found["overlap_of_chains"] = [float(value) for value in chains]
             keys = ("accuracy", "rhat_max", "ess_bulk_min", "divergences", "attention_largest_mean", "attention_largest_mcse")
+            if what == "exchange":
+                keys += ("exchange_rate", "log_evidence", "log_evidence_error", "log_evidence_integral",
+                         "log_evidence_integral_error")
         else:
             keys = ("action", "accuracy", "train_accuracy", "converged")
             if "minima" in point:

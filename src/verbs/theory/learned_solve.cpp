@@ -93,7 +93,7 @@ class LearnedSolver {
     const model::Architecture architecture = architecture_of(study_, dataset_, sweep.widths);
     std::vector<LearnedMinimum> minima = search(architecture, sweep, index);
     if (observer_.interrupted()) return false;
-    minima = posterior::distinct_minima(std::move(minima));
+    minima = posterior::distinct_minima(std::move(minima), learned_.train->coordinates());
     LearnedMinimum& best = minima.front();
     const double unit = architecture.largest_width();
     for (const LearnedMinimum& minimum : minima) {

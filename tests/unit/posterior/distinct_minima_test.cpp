@@ -1,4 +1,5 @@
 // Which minima of learned attention count as one, each number that tells them apart by itself.
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -29,10 +30,14 @@ LearnedMinimum built() {
 using Change = std::function<void(LearnedMinimum&)>;
 
 /// The minima that are left of as many as there are changes.
-std::vector<LearnedMinimum> left_of(const std::vector<Change>& changes) {
+std::vector<LearnedMinimum> left_of(const std::vector<Change>& changes,
+                                    model::LearnedKind kind = model::LearnedKind::kSoftmax) {
   std::vector<LearnedMinimum> all;
   for (const Change& change : changes) change(all.emplace_back(built()));
-  return distinct_minima(std::move(all));
+  model::AttentionPrior prior;
+  prior.heads = {2};  // each of 2 x 2 weights
+  prior.kind = kind;
+  return distinct_minima(std::move(all), model::AttentionCoordinates(prior, 2));
 }
 
 void keep(LearnedMinimum& /*m*/) {}
@@ -101,16 +106,45 @@ TEST_CASE("minima that differ by rounding or by the order of heads are one") {
   }
 }
 
-TEST_CASE("minima of linear attention, which have no entropy, are compared by the rest") {
+TEST_CASE("minima of linear attention are one where a turn of the heads takes one to the other") {
   const auto linear = [](LearnedMinimum& m) {
+    m.z = VectorXd{{1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0}};
     m.attention.entropy = std::numeric_limits<double>::quiet_NaN();
   };
-  const auto other = [&linear](LearnedMinimum& m) {
-    linear(m);
-    m.attention.largest += 0.1;
+  const auto turned = [&linear](double angle, double sign) {
+    return [=](LearnedMinimum& m) {
+      linear(m);
+      const double c = std::cos(angle);
+      const double s = std::sin(angle);
+      const MatrixXd r{{c, -s}, {sign * s, sign * c}};
+      const Eigen::Map<const MatrixXd> heads(m.z.data(), 4, 2);
+      m.z = MatrixXd(heads * r.transpose()).reshaped();
+      layer(m, 0) = r * layer(m, 0) * r.transpose();
+      m.attention.largest += 0.1;  // changes with the turn
+    };
   };
-  CHECK(left_of({linear, linear}).size() == 1);
-  CHECK(left_of({linear, other}).size() == 2);
+  const auto also = [&linear](const Change& change) {
+    return [=](LearnedMinimum& m) {
+      linear(m);
+      change(m);
+    };
+  };
+  const auto left = [](const Change& one, const Change& other) {
+    return left_of({one, other}, model::LearnedKind::kLinear).size();
+  };
+  CHECK(left(linear, linear) == 1);
+  CHECK(left(linear, turned(0.0, -1.0)) == 1);  // the sign of a head
+  CHECK(left(linear, turned(0.7, 1.0)) == 1);
+  CHECK(left(turned(0.7, 1.0), turned(2.0, -1.0)) == 1);
+  CHECK(left(linear, also([](LearnedMinimum& m) { layer(m, 0)(0, 0) += 0.02; })) == 2);
+  CHECK(left(linear, also([](LearnedMinimum& m) { layer(m, 1)(0, 0) += 0.02; })) == 2);
+  CHECK(left(linear, also([](LearnedMinimum& m) { m.of.order_parameters.readout *= 1.02; })) == 2);
+  CHECK(left(linear, also([](LearnedMinimum& m) { m.z[6] = 2.02; })) == 2);
+  // As long as before, but no longer orthogonal.
+  CHECK(left(linear,
+             also([](LearnedMinimum& m) { m.z.tail(4) = 2.0 * m.z.head(4).normalized(); })) == 2);
+  // Softmax has no such symmetry.
+  CHECK(left_of({linear, turned(0.7, 1.0)}).size() == 2);
 }
 
 TEST_CASE("distinct minima come lowest first, with the starts of all that led there") {

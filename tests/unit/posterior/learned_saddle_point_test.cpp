@@ -130,7 +130,8 @@ TEST_CASE("minima that differ by an exchange of heads count as one") {
   std::vector<LearnedMinimum> both;
   both.push_back(minimum(problem, data, start));
   both.push_back(minimum(problem, data, data.attention->coordinates().permuted(start, 0, {1, 0})));
-  const std::vector<LearnedMinimum> distinct = posterior::distinct_minima(std::move(both));
+  const std::vector<LearnedMinimum> distinct =
+      posterior::distinct_minima(std::move(both), data.attention->coordinates());
   REQUIRE(distinct.size() == 1);
   CHECK(distinct.front().starts == 2);
 }

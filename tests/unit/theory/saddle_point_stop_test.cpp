@@ -76,6 +76,42 @@ TEST_CASE("where rounding leaves too few digits of U, no solution is called conv
   }
 }
 
+TEST_CASE("at small T examples that contradict each other leave every form its digits") {
+  for (const Index outputs : {1, 2}) {
+    test::TheoryCase c = random_case({2}, outputs, 20, 20, 3);
+    c.features.row(1) = c.features.row(0);
+    c.labels.row(1) = -c.labels.row(0);
+    // (K + T)^{-1} y is as large as 1/T here.
+    for (const double temperature : {1e-4, 1e-5, 1e-6, 1e-7}) {
+      const theory::SaddlePoint sure = solve(c, temperature, {}, KernelForm::kFeatureSpace);
+      REQUIRE(sure.summary.converged);
+      for (const KernelForm form : {KernelForm::kStored, KernelForm::kStreamed}) {
+        if (outputs > 1 && form == KernelForm::kStored) continue;
+        const theory::SaddlePoint s = solve(c, temperature, {}, form);
+        CAPTURE(outputs, temperature, s.summary.message);
+        CHECK(s.summary.converged);
+        CHECK(difference(s.order_parameters, sure.order_parameters) < 1e-6);
+      }
+    }
+  }
+}
+
+TEST_CASE("steps that move rounding alone end the search") {
+  const test::TheoryCase c = random_case({2}, 1, 12, 5, 3);
+  for (const KernelForm form :
+       {KernelForm::kStored, KernelForm::kStreamed, KernelForm::kFeatureSpace}) {
+    theory::SaddlePointOptions options;
+    options.gradient_tolerance = 1e-300;  // rounding does not allow it
+    const theory::SaddlePointSummary summary = solve(c, 0.01, options, form).summary;
+    CAPTURE(summary.message, summary.iterations);
+    CHECK(summary.message.starts_with("converged to rounding"));
+    CHECK(summary.iterations < 20);
+    // The verdict does not wait for the last iteration that is allowed.
+    options.max_iterations = summary.iterations - 1;
+    CHECK(solve(c, 0.01, options, form).summary.message.starts_with("converged to rounding"));
+  }
+}
+
 TEST_CASE("a narrow layer beside very wide ones is solved as well as they are") {
   test::TheoryCase c = random_case({2, 2}, 1, 5, 3, 6);
   for (const Optimizer optimizer :
