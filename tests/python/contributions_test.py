@@ -195,7 +195,29 @@ class Contributions(ModelTest):
             np.testing.assert_array_equal(file["sets/validation/path_features"],
                                           file["train/path_features"])
             self.assertEqual(file.attrs["readout"], "mean")
-            self.assertIn("layers 3 of BertModel", file.attrs["note"])
+            self.assertIn("parts of layer 3 of BertModel", file.attrs["note"])
+
+    def test_whole_numbers_without_classes_get_a_warning(self):
+        """As from headway.solve, once, and where the caller is."""
+        model, batch, numbers = make_model("Bert"), encoded(), np.resize([1, 2], P)
+        x = torch.randn(P, S, 8)
+        encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1)
+        given = {"form": "contributions", "readout": "mean", "overwrite": True}
+        calls = (lambda **also: headway.from_hugging_face(self.path, model, batch, numbers, **given, **also),
+                 lambda **also: headway.from_torch(self.path, encoder, x, numbers, **given, **also),
+                 lambda **also: headway.ablate_heads(model, batch, numbers, layers=[-1], **also),
+                 lambda **also: headway.gradient_sensitivity(model, batch, numbers, layers=[-1], **also),
+                 lambda **also: headway.rank_heads(model, batch, numbers, layers=[-1], theory=False, progress=False,
+                                                   **also))
+        words = r"labels: hold whole numbers such as \[1, 2\].* subtract 1 and give classes=2; classes=0"
+        for call in calls:
+            with self.assertWarnsRegex(UserWarning, words) as caught:
+                call()
+            self.assertEqual(Path(caught.filename).name, Path(__file__).name)
+            self.assertEqual(sum("whole numbers" in str(one.message) for one in caught.warnings), 1)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", message="labels: hold")
+                call(classes=0)
 
     def test_parts_of_a_transformer_encoder_sum_up_to_its_answer(self):
         mask = encoded()["attention_mask"]
@@ -250,7 +272,12 @@ class Contributions(ModelTest):
         refused(bert, "readout: is 'CLS'", readout="CLS")
         refused(bert, "labels: allowed with classes=2", "from 0 to 1", classes=2, labels=np.arange(P),
                 error=headway.BadDataError)
-        refused(bert, "labels: have shape [3]", labels=[1, 2, 3], error=headway.BadDataError)
+        refused(bert, "train: encoded: have 9 examples, and labels have shape [3]", labels=[1, 2, 3],
+                error=headway.BadDataError)
+        none = {key: value[:0] for key, value in batch.items()}
+        refused(bert, "train: encoded: 0 examples; allowed: at least 1", encoded=none, labels=[],
+                error=headway.BadDataError)
+        refused(bert, "test: encoded: 0 examples", test={"encoded": none, "labels": []}, error=headway.BadDataError)
         refused(bert, "the same on all examples", labels=SIGNS[:2], error=headway.BadDataError,
                 encoded={"input_ids": torch.ones(2, S, dtype=torch.long)})
 
@@ -400,6 +427,35 @@ class Removal(ModelTest):
         np.testing.assert_array_equal(norms[1:], norms[:-1])
         self.assertGreater(np.abs(np.diff(entropies, axis=0)).min(), 0.0)
 
+    def test_what_has_no_heads_examples_or_readout_is_refused(self):
+        model, batch = make_model("Bert"), encoded()
+        encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+        none = {key: value[:0] for key, value in batch.items()}
+        few = {key: value[:2] for key, value in batch.items()}
+        faults = [(headway.UsageError, "model: TransformerEncoder has no heads that are known", encoder, batch, SIGNS),
+                  (headway.UsageError, "model: Linear has no heads that are known", torch.nn.Linear(2, 2), batch,
+                   SIGNS),
+                  (headway.UsageError, "model: str has no heads that are known", "bert", batch, SIGNS),
+                  (headway.UsageError, "encoded: is Tensor; allowed: the mapping", model, batch["input_ids"], SIGNS),
+                  (headway.BadDataError, "encoded: 0 examples; allowed: at least 1", model, none, SIGNS[:0])]
+        unfit = [(headway.BadDataError, "labels: are [1.0] for all 9 examples", model, batch, np.ones(P)),
+                 (headway.BadDataError, "labels: one class has 1 of 2 examples", model, few, SIGNS[:2])]
+        measures = {headway.ablate_heads: faults + unfit, headway.gradient_sensitivity: faults + unfit,
+                    lambda model, batch, labels: headway.head_baselines(model, batch): faults}
+        for measure, cases in measures.items():
+            for error, words, *arguments in cases:
+                with self.subTest(measure=measure, words=words), self.assertRaises(error) as caught:
+                    measure(*arguments)
+                self.assertIn(words, str(caught.exception))
+        with self.assertRaisesRegex(headway.BadDataError, "test: encoded: 0 examples"):
+            headway.ablate_heads(model, batch, SIGNS, test={"encoded": none, "labels": []})
+
+    def test_its_attributes_are_those_of_the_documentation(self):
+        table = headway.ablate_heads(make_model("Bert"), encoded(), SIGNS, layers=[-1], **self.options)
+        self.assertEqual(list(table.attributes), ["loss", "accuracy", "examples", "mode", "probe", "penalty", "set"])
+        for words in ("`attributes` has loss and accuracy", "mode, probe, penalty", 'table.attributes["loss"]'):
+            self.assertIn(words, headway.ablate_heads.__doc__)
+
     def test_bad_arguments_are_refused(self):
         model, batch = make_model("Bert"), encoded()
         for words, changes in (("mode: is 'half'", {"mode": "half"}), ("probe: is 'svm'", {"probe": "svm"}),
@@ -413,7 +469,7 @@ class Removal(ModelTest):
                 headway.ablate_heads(model, batch, SIGNS, **changes)
         with self.assertRaisesRegex(headway.UsageError, "no classes"):
             headway.ablate_heads(model, batch, np.arange(P), probe="logistic")
-        with self.assertRaisesRegex(headway.BadDataError, "labels: have shape"):
+        with self.assertRaisesRegex(headway.BadDataError, r"encoded: have 9 examples, and labels have shape \[3\]"):
             headway.gradient_sensitivity(model, batch, SIGNS[:3])
         with self.assertRaisesRegex(headway.UsageError, "penalty: is -1"):
             headway.gradient_sensitivity(model, batch, SIGNS, penalty=-1)

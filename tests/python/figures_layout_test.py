@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -15,7 +16,7 @@ from matplotlib.text import Text
 
 import headway
 from headway import figures, monte_carlo
-from headway.figures import accuracy, limits, network, path_sizes, style
+from headway.figures import accuracy, attention, limits, network, path_sizes, style
 from headway.network_seeds import compare_networks
 from headway.table import table
 from synthetic_results import Task, add_network, write_result
@@ -192,6 +193,15 @@ class ErrorBars(unittest.TestCase):
         self.assertEqual([float(gaps[name].limit[0]) for name in ("U_1", "U_a", "predictor", "accuracy")],
                          [2.0, 2.0, 3.1824, 3.1824])
 
+    def test_errors_of_order_parameters_average_out(self):
+        [theory, *_], [sampled] = read("solve")[0].points, read("sample")
+        first = sampled.points[0]
+        gap = limits.gaps(replace(sampled, points=(replace(first, theory=theory),)))["U_1"]
+        mean, norm = first.samples.mean[0], np.linalg.norm
+        off = mean - theory.order_parameters[0]
+        self.assertAlmostEqual(gap.saddle[0], norm(off) / norm(mean), 12)
+        self.assertAlmostEqual(gap.saddle_error[0], norm(off * first.samples.mcse[0]) / norm(off) / norm(mean), 12)
+
     def test_chains_are_off_in_all_predictions_together(self):
         theory, error = np.zeros(400), np.full(400, 0.1)
         mean = np.ones(400) + 0.1 * np.random.default_rng(2).standard_normal((2000, 1))  # the same chance in every entry
@@ -308,6 +318,9 @@ class PathSizes(unittest.TestCase):
         self.assertAlmostEqual(path_sizes.size_ratio(self.scaled(0.1)), 10.0)
         self.assertEqual(path_sizes.size_ratio(self.scaled(0.0)), math.inf)
 
+    def test_a_size_is_that_of_one_example(self):
+        np.testing.assert_allclose(path_sizes.path_sizes(self.scaled(7.0)), [1.0, 1.0, 7.0, 1.0])
+
     def test_warns_above_a_factor_of_four(self):
         for factor, warned in ((1.0, False), (3.9, False), (4.1, True), (30.0, True)):
             self.assertEqual("differ in size" in path_sizes.size_warning(self.scaled(factor)), warned, factor)
@@ -319,6 +332,15 @@ class PathSizes(unittest.TestCase):
         with h5py.File(place("sizes"), "r+") as file:
             del file["path_kernels"]
         self.assertEqual(path_sizes.size_warning(read("sizes")[0]), "")
+
+
+class LearnedAttention(unittest.TestCase):
+    def test_several_seeds_have_the_standard_error_of_their_mean(self):
+        def sampled(examples, largest):
+            point = SimpleNamespace(attention_largest_mean=largest, attention_largest_mcse=0.05)
+            return SimpleNamespace(kind="sample", provenance={}, points=[point], train_labels=np.ones(examples))
+        [rows] = attention.branches([sampled(16, 0.7), sampled(8, 0.2), sampled(8, 0.6)]).values()
+        np.testing.assert_allclose([row[:3] for row in rows], [(8, 0.4, 0.2), (16, 0.7, 0.05)])
 
 
 class Agreement(unittest.TestCase):

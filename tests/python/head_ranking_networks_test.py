@@ -19,6 +19,7 @@ if HAVE_ALL:
 
     from headway.head_removal import MODES
     from headway.network_batches import evaluating
+    from headway.network_blocks import stack_of
     from headway.network_removal import Network
     from headway.ranking.ablation import CHECKS, check_removal
     from headway.ranking.measured import REMOVALS
@@ -120,6 +121,39 @@ class Checks(RankingTest):
 
 
 @unittest.skipUnless(HAVE_ALL, "needs PyTorch and transformers")
+class Removal(RankingTest):
+    """In double precision, where the order of the examples and padding change nothing but rounding."""
+
+    def test_labels_stay_with_their_examples_when_heads_are_resampled(self):
+        model, batch = make_model("Bert").double(), encoded()
+        for labels, classes in ((SIGNS, None), (np.arange(P) % 3, 3)):
+            options = dict(classes=classes, layers=[-1], penalty=1.0, readout="mean", batch_size=4)
+            zero = headway.ablate_heads(model, batch, labels, mode="zero", **options)
+            resampled = headway.ablate_heads(model, batch, labels, mode="resample", **options)
+            for name in ("loss", "accuracy"):  # of the whole network
+                self.assertAlmostEqual(resampled.attributes[name], zero.attributes[name], delta=1e-10)
+
+    def test_means_before_projections_are_over_real_tokens(self):
+        for kind in ("Bert", "Llama"):
+            model, batch, entered = make_model(kind).double(), encoded(), []
+            longer = {key: torch.nn.functional.pad(value, (0, 3)) for key, value in batch.items()}
+            network, real = Network(model, "mean", 4), batch["attention_mask"] == 1
+            with evaluating(model, 4, torch_attention=False):
+                embeddings, means = network.embeddings(batch)
+                padded = network.embeddings(longer)
+                hooks = [block.projection.register_forward_pre_hook(lambda module, given: entered.append(given[0]))
+                         for block in stack_of(model).blocks]
+                model(**batch)
+            for hook in hooks:
+                hook.remove()
+            self.assertEqual(len(entered), LAYERS)
+            for mean, again, mixed in zip(means, padded[1], entered):
+                np.testing.assert_allclose(mean, mixed[real].mean(0), atol=1e-12)
+                np.testing.assert_allclose(again, mean, atol=1e-12)
+            np.testing.assert_allclose(padded[0], embeddings, atol=1e-12)
+
+
+@unittest.skipUnless(HAVE_ALL, "needs PyTorch and transformers")
 class Ranking(RankingTest):
     def test_removals_are_those_of_ablate_heads_and_of_leaving_out(self):
         for kind in ("Bert", "GPT2"):
@@ -152,6 +186,7 @@ class Ranking(RankingTest):
         self.assertEqual(grouped.to_prune_heads(1), {grouped.cheapest(1)[0][0] - 1: [
             2 * (grouped.cheapest(1)[0][1] - 1), 2 * (grouped.cheapest(1)[0][1] - 1) + 1]})
         np.testing.assert_allclose(grouped["weight_norm"] ** 2, (alone["weight_norm"] ** 2).reshape(-1, 2).sum(1))
+        np.testing.assert_allclose(grouped["attention_entropy"], alone["attention_entropy"].reshape(-1, 2).mean(1))
         network = Network(model, "mean", 4, True)
         with evaluating(model, 4, torch_attention=False):
             embeddings, means = network.embeddings(batch)
@@ -211,7 +246,9 @@ class Ranking(RankingTest):
         curve = curves.curves["estimate"]
         self.assertEqual(list(curve.order), ranking.order()[:3])
         self.assertEqual((len(curve.rise), curve.rise[0]), (4, 0.0))
-        alone = headway.remove_in_order(model, batch, SIGNS, ranking, random=0, most=1, progress=False, batch_size=4)
+        alone = headway.remove_in_order(model, batch, SIGNS, ranking, random=0, greedy=True, most=3, progress=False,
+                                        batch_size=4)
+        self.assertEqual(curves.curves["greedy"].order, alone.curves["greedy"].order)  # chosen without the test set
         self.assertAlmostEqual(alone.curves["estimate"].rise[1], ranking["removal_mean_refitted"][ranking.order()[0]], 5)
         self.assertAlmostEqual(alone.curves["estimate"].rise_fixed[1], ranking["removal_mean_fixed"][ranking.order()[0]], 5)
         self.assertIn("random", repr(curves))
@@ -228,15 +265,18 @@ class Ranking(RankingTest):
         hidden = {**batch, "attention_mask": batch["attention_mask"].clone()}
         hidden["attention_mask"][3] = 0
         few = {key: value[:3] for key, value in batch.items()}
+        encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
         broken = make_model("Bert")
         torch.nn.init.constant_(broken.encoder.layer[1].output.dense.bias, torch.nan)
         gone = make_model("Bert")
         gone.encoder.layer[1].attention.pruned_heads = {2}
         for kind, words, call in (
                 (headway.UsageError, "Linear has no heads that are known", lambda: rank(model=torch.nn.Linear(2, 2))),
-                (headway.UsageError, "str, which has no heads", lambda: rank(model="bert")),
+                (headway.UsageError, "model: str has no heads", lambda: rank(model="bert")),
+                (headway.UsageError, "model: TransformerEncoder has no heads that are known", lambda: rank(model=encoder)),
+                (headway.BadDataError, "train: inputs: 0 examples", lambda: rank([], {key: value[:0] for key, value in batch.items()})),
                 (headway.UsageError, "head 3 of layer 2 was pruned already", lambda: rank(model=gone)),
-                (headway.BadDataError, "hides every token of 1 of 9 examples, first of example 3", lambda: rank(inputs=hidden)),
+                (headway.BadDataError, "train: inputs: attention_mask[3]: no token is 1", lambda: rank(inputs=hidden)),
                 (headway.BadDataError, "labels: are [1.0] for all 9 examples", lambda: rank(np.ones(P))),
                 (headway.BadDataError, "labels: 3 examples of 5 classes", lambda: rank([0, 1, 4], few, classes=5)),
                 (headway.BadDataError, "labels: class 2 has 1 of 9 examples", lambda: rank([0, 1, 2, 0, 1, 0, 1, 0, 1], classes=3)),

@@ -6,12 +6,14 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
 import h5py
 import numpy as np
 
 import headway
 from headway.cli import main
+from headway.ranking import removal
 from headway.ranking.cache import Cache
 from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
@@ -60,6 +62,25 @@ class LeavingOut(unittest.TestCase):
                 pairs = np.array([[rises[i] - rise(i, {i, k}) for k in range(count)] for i in range(count)])
                 pairs = pairs - pairs.mean(0) - pairs.mean(1, keepdims=True) + pairs.mean()
                 np.testing.assert_allclose(changes[name].pairs.reshape(count, count) * count, pairs, rtol=1e-4, atol=1e-5)
+
+    def test_errors_and_covariances_are_those_computed_by_hand(self):
+        change = Change(np.array([[1.0, 2, 3], [2, 4, 9]]), np.array([[1.0, 2], [0, 3]]), *np.zeros((3, 2)))
+        covariance = np.array([[2 / 6 + 5, 7 / 6 * 3 / (3 + 2) + 6], [7 / 6 * 3 / (3 + 2) + 6, 26 / 6 + 9]])
+        np.testing.assert_allclose(change.covariance, covariance, rtol=1e-14)
+        np.testing.assert_allclose(change.error, np.sqrt(covariance.diagonal()), rtol=1e-14)
+
+    def test_some_pairs_of_many_examples_stand_for_all(self):
+        """The sum of squares over some partners is that over all, on average over the partners that seeds draw."""
+        x, z, noise = drawn(250, 6, 1)
+        z[:, 0], z[:, 1:] = 0.0, x[:, 1:]
+
+        def pairs(seed):
+            return Whole(x, x[:, :1] + noise, 1.0, seed).without(z)["fixed"].pairs
+        some = [pairs(seed) for seed in range(1, 9)]
+        with patch.object(removal, "MOST_PAIRS", 250 ** 2):
+            every = pairs(1)
+        self.assertEqual((len(some[0]), len(every)), (250 * 120, 250 * 250))
+        self.assertLess(abs(np.square(some).sum() / 8 / np.square(every).sum() - 1.0), 0.15)
 
     def test_the_penalty_of_smallest_error_is_chosen(self):
         x, _, _ = drawn(40, 5, 1)
@@ -208,6 +229,12 @@ class Estimate(unittest.TestCase):
         np.testing.assert_allclose(found.draws.mean(0), found.mean, atol=5 * found.deviation.max() / len(found.draws) ** 0.5)
         np.testing.assert_array_equal(combine(change, 1).draws, combine(change, 1).draws)
 
+    def test_half_of_the_variance_of_pairs_is_added_for_the_readout_that_was_fitted(self):
+        change = change_of([1.0, 2.0, 3.0, 4.0], 1e-6)
+        change.pairs[0, 0] = 0.1
+        deviation = combine(change).deviation[0]
+        self.assertLess(abs(deviation / np.sqrt(1.5 * 0.1 ** 2) - 1.0), 0.03)
+
     def test_intervals_hold_truths_drawn_from_the_prior(self):
         rng, held = np.random.default_rng(7), []
         for trial in range(120):
@@ -234,6 +261,14 @@ class Trust(unittest.TestCase):
         noise = np.random.default_rng(8).standard_normal((6, 100))
         self.assertLess(ceiling(noise).halves, 0.3)
         self.assertEqual((told_apart(change.rises), told_apart(0 * noise)), (1.0, 0.0))
+
+    def test_pairs_of_heads_are_told_apart_by_two_errors_of_their_difference(self):
+        def share(d):  # heads 0 and 1 differ by 1 with error d / sqrt(3); head 2 is far from both
+            rises = np.array([[0.0] * 4, [1 + d, 1 - d, 1 + d, 1 - d], [50.0] * 4])
+            return told_apart(rises)
+        self.assertEqual(share(0.999 * 3 ** 0.5 / 2), 1.0)
+        self.assertAlmostEqual(share(1.001 * 3 ** 0.5 / 2), 2 / 3, 14)
+        self.assertTrue(np.isnan(told_apart(np.ones((1, 4)))))
 
     def test_heads_that_cannot_be_told_apart_share_a_rank(self):
         rng = np.random.default_rng(9)

@@ -38,6 +38,24 @@ class Cumulative(unittest.TestCase):
         curves.curve(order[::-1], 0)
         self.assertEqual(len(self.calls), before)  # each set once
 
+    def test_the_greedy_order_is_that_of_the_chooser(self):
+        def curves(worth):
+            return Curves(lambda removed: self.embed(removed)[:1], (self.x[:40] @ worth)[:, None], None, 1.0)
+        last_counts, first_counts = curves([0.0, 1.0, 2.0, 3.0]), curves([3.0, 2.0, 1.0, 0.0])
+        self.assertEqual(last_counts.greedy(4, 4, first_counts, lambda done, total: None), [3, 2, 1, 0])
+        self.assertEqual(first_counts.greedy(4, 4, last_counts, lambda done, total: None), [0, 1, 2, 3])
+
+    def test_the_penalty_of_the_whole_network_stays(self):
+        penalty = fit_readout(self.x[:40], self.y[:40]).penalty
+        found = Curves(self.embed, self.y[:40], self.y[40:], None).curve([3, 2, 1, 0], 4).squared_error
+        best = []
+        for k in range(5):
+            x = self.x * (np.arange(4) < 4 - k)
+            readout = fit_readout(x[:40], self.y[:40], penalty)
+            self.assertAlmostEqual(found[k], np.square(readout.answers(x[40:]) - self.y[40:]).mean(), 12)
+            best.append(fit_readout(x[:40], self.y[:40]).penalty)
+        self.assertGreater(max(best), penalty)  # chosen anew it would be another
+
     def test_the_table_has_the_digits_of_its_errors_and_no_deviation_of_one_order(self):
         def curve(rise):
             zero = np.zeros(3)

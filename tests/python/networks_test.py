@@ -148,10 +148,14 @@ class Attentions(NetworkTest):
         refused(usage, {"attentions": None}, "train: attentions is missing")
         refused(bad, {"inputs": inputs[:, :, 0]}, "inputs: have shape [7, 5]")
         refused(bad, {"inputs": np.where(inputs > 2, np.inf, inputs)}, "train/inputs[1, 2, 2]: inf")
-        refused(bad, {"mask": mask[:3]}, "mask: has 3 examples")
+        refused(bad, {"mask": mask[:3]}, "mask: has shape [3, 5]; allowed: [7, 5]")
         refused(bad, {"mask": mask[:, :3]}, "mask: has shape [7, 3]")
-        refused(bad, {"mask": np.zeros((P, S))}, "train/mask[0]: no token is 1")
-        refused(bad, {"labels": signs(3)}, "train: labels: have shape [3]")
+        refused(bad, {"mask": np.zeros((P, S))}, "train: mask[0]: no token is 1")
+        refused(bad, {"labels": signs(3)}, "train: inputs: have 7 examples, and labels have shape [3]")
+        refused(bad, {"labels": np.full(P, "a")}, "train: labels: have shape [7] and type <U1; allowed: numbers [7]")
+        none = {"inputs": inputs[:0], "attentions": [array[:0] for array in attentions], "labels": signs(0)}
+        refused(bad, none, "train: inputs: 0 examples; allowed: at least 1")
+        refused(bad, {"test": none}, "test: inputs: 0 examples")
         refused(bad, {"labels": np.arange(P), "classes": 2}, "whole numbers from 0 to 1")
         refused(usage, {"classes": 1}, "classes: is 1")
         refused(usage, {"readout": "CLS"}, "readout: is 'CLS'; allowed: last_token")
@@ -257,6 +261,9 @@ class HuggingFace(NetworkTest):
         for wrong in ("a", [1.5], True, 1.5, ["1"], {1: 2}):
             refused([f"layers: is {wrong!r}; allowed: whole numbers"], layers=wrong)
         refused(["encoded: is list"], encoded=["a text"])
+        refused(["train: encoded: 0 examples"], encoded=model.encoded([]), labels=signs(0), error=headway.BadDataError)
+        refused(["train: encoded: have 7 examples, and labels have shape [3]"], labels=signs(3),
+                error=headway.BadDataError)
         refused(["of [6, 7] examples"], encoded=model.encoded() | {"token_type_ids": np.ones((6, S))})
         refused(["test: encoded is missing"], test={"labels": signs(2)})
         self.assertTrue(model.training)
@@ -343,7 +350,7 @@ class Torch(NetworkTest):
         refused("calls none of its", Idle())
         refused("calls none of its", Cross())
         refused("twice", Twice())
-        refused("without a batch", FakeEncoder(), [numbered()[:, 0]])
+        refused("without a batch", FakeEncoder(), (numbered()[:, 0],))
         self.assertNotIn("forward", vars(model.layers[0]))
 
 
@@ -364,6 +371,7 @@ class RealTorch(NetworkTest):
         headway.from_torch(self.path, model, torch.randn(P, S, 8), signs(P), readout="mean", layers=-1)
         with self.read() as file:
             self.assertEqual([name for name in file["names/layer_1"].asstr()], ["L2H1", "L2H2"])
+            self.assertIn("TransformerEncoder, layer 2, ", file.attrs["note"])
 
     def test_what_does_not_fit_the_model_is_named(self):
         import torch
@@ -375,6 +383,14 @@ class RealTorch(NetworkTest):
                     (headway.UsageError, ["model: is 3; allowed: a torch.nn.Module"], 3, x, None),
                     (headway.UsageError, ["model: has no blocks with attention", "layers=[-1]"], torch.nn.Linear(8, 8), x, [-1]),
                     (headway.BadDataError, ["saw 5 examples in a batch of 7", "batch_first=False"], second, x, None),
+                    (headway.UsageError, ["inputs: is list; allowed: a tensor, a tuple of tensors, or"], first,
+                     list(x), None),
+                    (headway.UsageError, ["inputs: is a tuple that holds list"], first, tuple(x.tolist()), None),
+                    (headway.UsageError, ["inputs: hold something without examples"], first, torch.tensor(1.0), None),
+                    (headway.BadDataError, ["inputs: have 5 examples, and labels have shape [7]"], first, x[0], None),
+                    (headway.BadDataError, ["inputs: have 5 examples, and labels have shape [7]"], first,
+                     x.transpose(0, 1), None),
+                    (headway.BadDataError, ["train: inputs: 0 examples; allowed: at least 1"], first, x[:0], None),
                     (headway.UsageError, ["inputs: are of type torch.float64", "weights of the model of torch.float32"],
                      first, x.double(), None)):
                 with self.subTest(form=form, words=words), warnings.catch_warnings():

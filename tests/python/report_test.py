@@ -78,6 +78,11 @@ class Contents(unittest.TestCase):
         limit = found["points"][0]["sources"]["gaussian_process"]
         np.testing.assert_array_equal(limit["U"][0], np.eye(4))
 
+    def test_predictions_have_students_limit(self):
+        for point in self.data["cards"][0]["points"]:
+            [table] = point["beside"]
+            self.assertAlmostEqual(table["predictor"]["limit"], 3.1824)  # of 4 chains
+
     def test_head_scores_are_those_of_the_program(self):
         result = headway.read_result(place("prune"))
         for point in result.points:

@@ -86,6 +86,11 @@ class Axes(unittest.TestCase):
         (axis,) = scaling.axes_of([result_of([run_of({"train.steps": str(steps)}, 0.1) for steps in (100, 400)])])
         self.assertEqual((axis.name, axis.values), ("training examples seen", [6400.0, 25600.0]))
 
+    def test_pieces_of_a_batch_are_no_more_examples(self):
+        runs = [run_of({"train.steps": str(steps), "train.accumulation": "4"}, 0.1) for steps in (1000, 2000)]
+        (axis,) = scaling.axes_of([result_of(runs)])
+        self.assertEqual((axis.name, axis.values), ("training examples seen", [64000.0, 128000.0]))
+
     def test_results_are_joined(self):
         (axis,) = scaling.axes_of([result_of([run_of({"train.layers": str(layers)}, 0.1)]) for layers in (2, 4)])
         self.assertEqual(axis.values, [2.0, 4.0])

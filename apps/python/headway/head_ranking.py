@@ -94,8 +94,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         An option that is not allowed, a model without heads that are known, one that has lost heads already, or one whose
         heads cannot be removed cleanly; a cache of something else.
     BadDataError
-        Masks that hide every token of an example, labels of one class, fewer examples than classes, too few examples, a
-        model whose embeddings are not finite.
+        Masks that hide every token of an example, labels that are the same for all examples, fewer examples than
+        classes, too few examples, a model whose embeddings are not finite.
     UnavailableError
         PyTorch is missing, or older than 1.13.
 

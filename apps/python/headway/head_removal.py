@@ -14,8 +14,9 @@ import torch
 
 from headway.errors import UsageError
 from headway.head_table import HeadTable, head_table
+from headway.network_arguments import checked_encoded
 from headway.network_batches import evaluating, hugging_face_answers
-from headway.network_blocks import stack_of
+from headway.network_blocks import stack_of_transformers
 from headway.network_removal import Network, kept_layers, replacement_of, rows_of, targets_of
 from headway.probes import Probe, fit_probe
 from headway.readout_checks import checked_penalty, checked_seed
@@ -39,7 +40,7 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
     network = Network(model, readout, batch_size)
     kept = network.kept(layers)
     sets = {"train": (encoded, labels)} | ({} if test is None else {"test": (test["encoded"], test["labels"])})
-    targets_by_set = targets_of(sets, classes)
+    targets_by_set = targets_of(model, sets, classes)
     with evaluating(model, batch_size, torch_attention=False):
         embeddings, means = network.embeddings(encoded)
         fitted = fit_probe(probe, embeddings, targets_by_set["train"], penalty)
@@ -64,7 +65,7 @@ def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
     penalty = checked_penalty(penalty)
     network = Network(model, readout, batch_size)
     kept = network.kept(layers)
-    targets = targets_of({"train": (encoded, labels)}, classes)["train"]
+    targets = targets_of(model, {"train": (encoded, labels)}, classes)["train"]
     with evaluating(model, batch_size, torch_attention=False):
         fitted = fit_probe(probe, network.embeddings(encoded)[0], targets, penalty)
         with torch.enable_grad():
@@ -81,8 +82,9 @@ def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
 def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] | None = None,
                    batch_size: int = 16) -> HeadTable:
     """As headway.head_baselines."""
-    stack = stack_of(model)
+    stack = stack_of_transformers(model)
     kept = kept_layers(stack, layers)
+    checked_encoded(model, "encoded", encoded)
     weights = [torch.linalg.matrix_norm(block.output_weights @ block.value_weights)
                for block in (stack.blocks[layer - 1] for layer in kept)]
     sums, counts = [], []

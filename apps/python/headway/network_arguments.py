@@ -12,8 +12,10 @@ import numpy as np
 from headway.dataset_checks import set_name_fault
 from headway.errors import UsageError
 from headway.network_batches import examples_in
+from headway.network_masks import checked_mask, require_words
 from headway.network_writer import Options, Source
 from headway.paths import described
+from headway.tensors import as_numpy
 
 
 def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
@@ -41,6 +43,37 @@ def splits_of(train: Mapping[str, Any], test: Any, sets: Any,
         if missing:
             raise UsageError(f"{name}: {missing[0]} is missing; allowed: a mapping with {', '.join(required)}")
     return given
+
+
+def checked_encoded(model: Any, name: str, encoded: Any) -> int:
+    """How many examples there are in what a tokenizer returned for a model; `name` is what a message calls it.
+
+    UsageError where it is no mapping, BadDataError for a faulty attention_mask.
+    """
+    if not isinstance(encoded, Mapping):
+        raise UsageError(f"{name}: is {type(encoded).__name__}; allowed: the mapping that a tokenizer returns")
+    count = examples_in(encoded, name)
+    mask = encoded.get("attention_mask")
+    if mask is not None:
+        name, ids = f"{name}: attention_mask", encoded.get("input_ids")
+        shape, padding = getattr(ids, "shape", ()), getattr(getattr(model, "config", None), "pad_token_id", None)
+        real = checked_mask(name, mask, count, shape[1] if len(shape) == 2 else None)
+        if len(shape) == 2 and padding is not None:
+            require_words(name, real, as_numpy("input_ids", ids), padding)
+    return count
+
+
+def checked_inputs(name: str, inputs: Any) -> int:
+    """How many examples there are in what a PyTorch model takes. UsageError where it is no tensor, tuple or mapping."""
+    found = ""
+    if isinstance(inputs, tuple):
+        found = next((f"a tuple that holds {type(one).__name__}" for one in inputs if not hasattr(one, "shape")), "")
+    elif not isinstance(inputs, Mapping) and not hasattr(inputs, "shape"):
+        found = type(inputs).__name__
+    if found:
+        raise UsageError(f"{name}: is {found}; allowed: a tensor, a tuple of tensors, or a mapping of names to "
+                         "tensors, the first index being the example")
+    return examples_in(inputs, name)
 
 
 def checked_layers(layers: int | Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:
@@ -86,9 +119,9 @@ def write_parts(path: Path, stack: Any, states: Callable, splits: Mapping[str, M
     sources = {name: Source(
         lambda name=name, given=given: contribution_blocks(
             stack, states(name, given, kept[0]), kept, options.readout, name),
-        examples_in(given[inputs]), given) for name, given in splits.items()}
+        examples_in(given[inputs]), given, inputs) for name, given in splits.items()}
     note = options.note or (
-        f"contributions of the parts of layers {', '.join(map(str, kept))} of {stack.model_name} to "
+        f"contributions of the parts of {_layers_of(kept)} of {stack.model_name} to "
         "its readout, attention, norms and gates frozen, without their means over the training "
         "examples (those of real labels too), scaled to a mean kernel diagonal of 1")
     return write_contributions(path, sources, part_names(stack, kept), replace(options, note=note),
@@ -96,6 +129,10 @@ def write_parts(path: Path, stack: Any, states: Callable, splits: Mapping[str, M
 
 
 def note_of(model: Any, layers: Sequence[int] | None) -> str:
-    kept = "all layers" if layers is None else f"layers {', '.join(map(str, layers))}"
+    kept = "all layers" if layers is None else _layers_of(layers)
     return (f"attention of {type(model).__name__}, {kept}, each at its own inputs in the network; the "
             "theory takes it as given and mixes the inputs of the lowest layer")
+
+
+def _layers_of(kept: Sequence[int]) -> str:
+    return f"layer{'s' * (len(kept) > 1)} {', '.join(map(str, kept))}"

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from headway.dataset_texts import masked_fault
 from headway.errors import BadDataError, UsageError
-from headway.tensors import without_torch
+from headway.network_masks import require_real, require_tokens
+from headway.tensors import as_numpy
 
 _PRECISIONS = ("float16", "bfloat16", "float32", "float64")
 ROWS_IN_MEMORY = 1 << 22  # numbers of one layer's attention read at a time, from arrays
@@ -29,26 +29,23 @@ class Block:
     mask: Any = None
 
 
-def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
-    """Any array or tensor, on any device and in any precision, as a numpy array.
-
-    BadDataError where entries are masked. It names the array, and the example if `begin` is the number of the first.
-    """
-    value = without_torch(value)
-    if np.ma.is_masked(value):
-        raise BadDataError(masked_fault(name, value, begin))
-    return np.asarray(value)
-
-
-def examples_in(batch: Any) -> int:
+def examples_in(batch: Any, name: str = "inputs") -> int:
+    """How many examples there are in a tensor, a tuple or a mapping of tensors; `name` is what a message calls it."""
     values = members_of(batch)
-    if not values or not all(hasattr(value, "__len__") for value in values):
-        raise UsageError("inputs: hold something without examples; allowed: tensors or arrays, the "
+    if not values or not all(hasattr(value, "__len__") and getattr(value, "shape", None) != () for value in values):
+        raise UsageError(f"{name}: hold something without examples; allowed: tensors or arrays, the "
                          "first index being the example")
     counts = {len(value) for value in values}
     if len(counts) != 1:
-        raise UsageError(f"inputs: of {sorted(counts)} examples; allowed: the same number in each")
-    return counts.pop()
+        raise UsageError(f"{name}: of {sorted(counts)} examples; allowed: the same number in each")
+    return require_examples(name, counts.pop())
+
+
+def require_examples(name: str, count: int) -> int:
+    """`count`; BadDataError if it is 0."""
+    if count == 0:
+        raise BadDataError(f"{name}: 0 examples; allowed: at least 1")
+    return count
 
 
 def members_of(batch: Any) -> list[Any]:
@@ -66,8 +63,6 @@ def array_blocks(name: str, given: Mapping[str, Any]) -> Callable[[], Iterator[B
         if len(getattr(array, "shape", ())) != 4 or array.shape[0] != len(inputs):
             raise BadDataError(f"{name}: attentions of layer {layer}: have shape "
                                f"{list(getattr(array, 'shape', ()))}; allowed: [{len(inputs)}, H, S, S]")
-    if mask is not None and len(mask) != len(inputs):
-        raise BadDataError(f"{name}: mask: has {len(mask)} examples; allowed: {len(inputs)}, as inputs have")
 
     def blocks() -> Iterator[Block]:
         largest = max(math.prod(array.shape[1:]) for array in attentions)
@@ -155,8 +150,8 @@ class Answer:
 
 def hugging_face_answers(model: Any, encoded: Mapping[str, Any], batch_size: int,
                          name: str) -> Iterator[Answer]:
-    device = device_of(model)
-    for begin in range(0, examples_in(encoded), batch_size):
+    device, count = device_of(model), examples_in(encoded)
+    for begin in range(0, count, batch_size):
         batch = {key: part_of(value, begin, batch_size, device) for key, value in encoded.items()}
         said = model(**batch, output_attentions=True, output_hidden_states=True)
         attentions = getattr(said, "attentions", None)
@@ -170,8 +165,8 @@ def hugging_face_answers(model: Any, encoded: Mapping[str, Any], batch_size: int
         if not hidden:
             raise UsageError("model: returns no hidden_states; allowed: a model of transformers, which does when asked")
         mask = batch.get("attention_mask")
-        if mask is not None and len(mask.shape) != 2:
-            raise UsageError(f"{name}: attention_mask: has shape {list(mask.shape)}; allowed: [P, S]")
+        if mask is not None:
+            require_tokens(f"{name}: attention_mask", (count, mask.shape[1]), hidden[0].shape[1])
         yield Answer(batch, attentions, hidden, mask)
 
 
@@ -275,9 +270,12 @@ def _types_explained(model: Any, inputs: Any) -> Iterator[None]:
                          f"{', '.join(sorted(types[1]))}; allowed: one type for both, as inputs.to(...) makes it") from error
 
 
-def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int
+def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int, name: str
                 ) -> Iterator[tuple[list[_Call], Any]]:
-    """The calls of attention modules in every batch, and its mask of real tokens."""
+    """The calls of attention modules in every batch of a split, and the batch's mask of real tokens.
+
+    A mask that is given has passed checked_mask(), which does not know how many tokens the network sees.
+    """
     modules = [module for module in model.modules()
                if any(base.__name__ == "MultiheadAttention" for base in type(module).__mro__)]
     if not modules:
@@ -307,12 +305,19 @@ def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int
         if len({id(call.module) for call in calls}) < len(calls):
             raise UsageError("model: calls an attention module twice for one input; give "
                              "from_attentions the attention matrices")
-        yield calls, mask[begin:begin + batch_size] if mask is not None else _real(calls[0].padding)
+        if mask is not None:
+            require_tokens(f"{name}: mask", mask.shape, calls[0].query.shape[1])
+            yield calls, mask[begin:begin + batch_size]
+            continue
+        real = _real(calls[0].padding)
+        if real is not None:
+            require_real(f"{name}: mask (from the model's key_padding_mask)", real, begin)
+        yield calls, real
 
 
 def torch_blocks(model: Any, given: Mapping[str, Any], layers: Sequence[int] | None, batch_size: int,
                   name: str) -> Iterator[Block]:
-    for calls, mask in torch_calls(model, given, batch_size):
+    for calls, mask in torch_calls(model, given, batch_size, name):
         chosen = [calls[layer - 1] for layer in _kept(layers, len(calls))]
         yield Block(chosen[0].query, [call.weights for call in chosen], mask)
 

@@ -102,6 +102,32 @@ class Stack:
 
 def stack_of(model: torch.nn.Module) -> Stack:
     """The blocks of a model, copied in double precision. UsageError for models of other kinds."""
+    found = _known_stack(model)
+    if found is None:
+        raise UsageError(
+            f"model: {type(model).__name__} has no blocks that are known; allowed with "
+            "form=\"contributions\": blocks like those of BERT, DistilBERT, ALBERT, GPT-2 and Llama, and "
+            "torch.nn.TransformerEncoder")
+    return found
+
+
+def stack_of_transformers(model: torch.nn.Module) -> Stack:
+    """The same of a model of transformers, for functions that remove its heads or ask for its attention.
+
+    UsageError for any other, and for torch.nn.MultiheadAttention: it never calls its output projection, before which
+    heads are removed.
+    """
+    found = _known_stack(model)
+    if found is None or any(isinstance(getattr(block.module, "self_attn", None), torch.nn.MultiheadAttention)
+                            for block in found.blocks):
+        raise UsageError(f"model: {type(model).__name__} has no heads that are known; allowed: a model of transformers "
+                         "with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 and Llama")
+    return found
+
+
+def _known_stack(model: Any) -> Stack | None:
+    if not hasattr(model, "modules"):
+        return None
     for parent in model.modules():
         for kind in _KINDS:
             layers = kind.layers(parent)
@@ -111,10 +137,7 @@ def stack_of(model: torch.nn.Module) -> Stack:
                 return Stack(tuple(kind.make(layer) for layer in layers),
                              None if norm is None else _norm(norm), norm or layers[-1],
                              type(model).__name__)
-    raise UsageError(
-        f"model: {type(model).__name__} has no blocks that are known; allowed with "
-        "form=\"contributions\": blocks like those of BERT, DistilBERT, ALBERT, GPT-2 and Llama, and "
-        "torch.nn.TransformerEncoder")
+    return None
 
 
 # ---- parts

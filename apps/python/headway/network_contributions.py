@@ -27,6 +27,7 @@ import torch
 from headway.errors import BadDataError, UsageError
 from headway.network_batches import calls_noted, first_argument, hugging_face_answers, torch_calls
 from headway.network_blocks import Block, FeedForward, Linear, Norm, Stack
+from headway.network_masks import require_attended
 
 LARGEST_GAP = 1e-5  # of the sum of the parts from the network's own readout, relative to it
 
@@ -60,8 +61,8 @@ def hugging_face_states(model: Any, encoded: Mapping[str, Any], first: int, batc
                      _double(answer.hidden[-1]), answer.mask)
 
 
-def torch_states(model: Any, stack: Stack, given: Mapping[str, Any], first: int, batch_size: int
-                 ) -> Iterator[States]:
+def torch_states(model: Any, stack: Stack, given: Mapping[str, Any], first: int, batch_size: int,
+                 name: str) -> Iterator[States]:
     """Of a model made of torch.nn.TransformerEncoderLayer."""
     seen: dict[str, Tensor] = {}
     attentions = [block.module.self_attn for block in stack.blocks]
@@ -70,7 +71,7 @@ def torch_states(model: Any, stack: Stack, given: Mapping[str, Any], first: int,
         stream=first_argument(module, arguments, named)[1]))
     try:
         with entered:
-            for calls, mask in torch_calls(model, given, batch_size):
+            for calls, mask in torch_calls(model, given, batch_size, name):
                 found = {id(call.module): call.weights for call in calls}
                 if any(id(module) not in found for module in attentions):
                     raise UsageError("model: does not call all of its torch.nn.TransformerEncoderLayer")
@@ -100,13 +101,18 @@ def contribution_blocks(stack: Stack, batches: Iterator[States], kept: Sequence[
     """Contributions of every batch.
 
     stack: of the model that the batches are from. kept: layers counted from 1, ascending.
-    Errors: UsageError where the parts do not sum up to the network's readout (LARGEST_GAP).
+    Errors: UsageError where the parts do not sum up to the network's readout (LARGEST_GAP); BadDataError where a real
+    token attends to padding alone.
     Cost: about the first layer kept once, and each layer above as often as there are parts below.
     """
     begin = 0
     for states in batches:
         parts = states.stream[None]
+        real = None if states.mask is None else torch.as_tensor(states.mask).cpu() != 0
         for layer, attention in zip(range(kept[0], len(stack.blocks) + 1), states.attentions):
+            if real is not None:
+                on_real = torch.einsum("bhqk,bk->bhq", attention, real.to(attention))
+                require_attended(f"{name}: attention of layer {layer}", on_real.cpu().numpy(), real.numpy(), begin)
             parts = split(stack.blocks[layer - 1], parts, attention, keep=layer in kept)
         if stack.last_norm is not None:
             parts = frozen_norm(stack.last_norm, parts, parts.sum(0))
@@ -133,15 +139,15 @@ def _check_sum(found: Tensor, own: Tensor, name: str, begin: int) -> None:
 
 
 def readout_weights(readout: str, mask: Any, shape: Sequence[int]) -> Tensor:
-    """[b, S]: the first token, the last real one, or the mean over real ones."""
+    """[b, S]: the first real token, the last real one, or the mean over real ones."""
     real = torch.ones(*shape, dtype=torch.float64)
     if mask is not None:
         real = (torch.as_tensor(mask).cpu() != 0).to(real)
     if readout == "mean":
         return real / real.sum(1, keepdim=True)
     weights = torch.zeros_like(real)
-    last = (real * torch.arange(1, shape[1] + 1)).argmax(1)
-    chosen = torch.zeros_like(last) if readout == "first_token" else last
+    place = torch.arange(1, shape[1] + 1)
+    chosen = (real * (place.flip(0) if readout == "first_token" else place)).argmax(1)
     weights[torch.arange(len(real)), chosen] = 1.0
     return weights
 

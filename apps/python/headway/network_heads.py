@@ -63,15 +63,16 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     HeadTable
         Columns: `loss_change` (squared error, or cross-entropy in nats; positive: the head is needed) and
         `accuracy_change` (negative: the head is needed; NaN where labels are real), each with `_error`, the
-        standard error of the paired differences. Attributes: loss, accuracy, examples, mode, probe,
-        penalty, set.
+        standard error of the paired differences. `attributes` has loss and accuracy of the whole network, examples,
+        mode, probe, penalty, and the set that was measured: `table.attributes["loss"]`.
 
     Raises
     ------
     UsageError
         An option that is not allowed, or a model whose blocks are not known.
     BadDataError
-        Labels of the wrong shape or form.
+        Labels of the wrong shape or form, labels that are the same for all examples, fewer than 2 examples of a class,
+        fewer than 8 examples, masks that hide every token of an example.
     UnavailableError
         PyTorch is missing, or older than 1.13.
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import torch
 
-from headway.errors import UsageError
+from headway.errors import BadDataError, UsageError
 from headway.labels import checked_classes
-from headway.network_arguments import checked_layers
+from headway.network_arguments import checked_encoded, checked_layers
 from headway.network_batches import calls_noted, device_of, examples_in, first_argument, part_of
-from headway.network_blocks import Block, Stack, stack_of
+from headway.network_blocks import Block, Stack, stack_of_transformers
 from headway.network_contributions import LARGEST_GAP, readout_weights
 from headway.network_writer import Source, checked_labels
 from headway.probes import Probe
+from headway.ranking.label_checks import label_faults
 
 Tensor = torch.Tensor
 
@@ -71,7 +72,7 @@ class Network:
         if readout not in readouts:
             raise UsageError(f"readout: is {readout!r}; allowed: {', '.join(readouts)}")
         self.model, self.readout, self.batch_size = model, readout, batch_size
-        self.stack = stack_of(model)
+        self.stack = stack_of_transformers(model)
         self.heads = [block.value_heads if grouped else block.heads for block in self.stack.blocks]
         takes = inspect.signature(model.forward).parameters
         self.options = {"use_cache": False} if "use_cache" in takes else {}
@@ -268,10 +269,18 @@ def rows_of(heads: Sequence[int], kept: Sequence[int]) -> tuple[list[int], list[
             [head for count in counts for head in range(1, count + 1)])
 
 
-def targets_of(sets: Mapping[str, tuple[Mapping[str, Any], Any]], classes: int | None) -> dict[str, Tensor]:
-    """The labels of each set, [P, C]; a set is what the tokenizer says and its labels."""
-    sources = {name: Source(lambda: iter(()), examples_in(encoded), {"labels": labels})
-               for name, (encoded, labels) in sets.items()}
+def targets_of(model: Any, sets: Mapping[str, tuple[Mapping[str, Any], Any]], classes: int | None,
+               inputs: str = "encoded") -> dict[str, Tensor]:
+    """The labels of each set, [P, C]; a set is what the tokenizer says, which a message calls `inputs`, and its labels.
+
+    Errors: BadDataError for bad masks and labels, and for labels of the set "train" that no readout can be fitted to.
+    """
+    sources = {name: Source(lambda: iter(()), checked_encoded(model, f"{name}: {inputs}", encoded), {"labels": labels},
+                            inputs) for name, (encoded, labels) in sets.items()}
     found = {name: torch.as_tensor(array, dtype=torch.float64)
              for name, array in checked_labels(sources, checked_classes(classes)).items()}
-    return {name: array[:, None] if array.ndim == 1 else array for name, array in found.items()}
+    targets = {name: array[:, None] if array.ndim == 1 else array for name, array in found.items()}
+    faults = label_faults(targets["train"].numpy())
+    if faults:
+        raise BadDataError(faults)
+    return targets

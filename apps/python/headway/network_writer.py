@@ -18,7 +18,9 @@ from headway.dataset_files import check_name_layers, create_numbers, new_file, w
 from headway.dataset_table import READOUTS
 from headway.errors import BadDataError, UsageError
 from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
-from headway.network_batches import Block, as_numpy
+from headway.network_batches import Block
+from headway.network_masks import require_attended
+from headway.tensors import as_numpy
 
 ROW_SUM_SLACK = 0.05  # rows of a network may miss a sum of 1 by this; dropout and scores before the softmax miss by more
 ROW_SUM_ROUNDING = 0.005  # half precision explains gaps up to this; larger ones give a warning
@@ -27,11 +29,13 @@ MANY_PATHS = 256  # the theory is slow with more
 
 @dataclass
 class Source:
-    """Examples of one split in order, `count` in all; `given` has labels and perhaps ids."""
+    """Examples of one split in order, `count` in all. `given` has labels and perhaps ids. `inputs` is the argument that
+    holds the examples."""
 
     blocks: Callable[[], Iterator[Block]]
     count: int
     given: Mapping[str, Any]
+    inputs: str = "inputs"
 
 
 @dataclass
@@ -52,11 +56,15 @@ class Options:
 
 
 def checked_labels(sources: Mapping[str, Source], classes: int | None) -> dict[str, np.ndarray]:
-    """The labels of all splits as the theory takes them (headway.labels)."""
+    """The labels of all splits as the theory takes them (headway.labels), with its warning of class numbers."""
     labels: dict[str, np.ndarray] = {}
     for name, source in sources.items():
         array = as_numpy(f"{name}: labels", source.given["labels"])
-        if array.ndim not in (1, 2) or len(array) != source.count or array.dtype.kind not in "fiub":
+        if array.ndim in (1, 2) and len(array) != source.count:
+            raise BadDataError(f"{name}: {source.inputs}: have {source.count} examples, and labels have shape "
+                               f"{list(array.shape)}; allowed: as many examples as labels, the first index of both "
+                               "being the example")
+        if array.ndim not in (1, 2) or array.dtype.kind not in "fiub":
             raise BadDataError(f"{name}: labels: have shape {list(array.shape)} and type {array.dtype}; "
                                f"allowed: numbers [{source.count}] or [{source.count}, C]")
         if not np.isfinite(array).all():
@@ -67,7 +75,9 @@ def checked_labels(sources: Mapping[str, Source], classes: int | None) -> dict[s
     targets = as_targets(labels, classes, faults)
     if faults:
         raise BadDataError(faults)
-    return dict(zip(sources, targets.values()))
+    found = dict(zip(sources, targets.values()))
+    warn_of_whole_numbers("labels", found["train"], classes)
+    return found
 
 
 def write_labels(file: h5py.File, name: str, source: Source, labels: np.ndarray) -> None:
@@ -118,7 +128,6 @@ def write_network(path: Path, sources: Mapping[str, Source], options: Options, o
         faults = Checker(file).run()
         if faults:
             raise BadDataError(faults)
-    warn_of_whole_numbers("labels", labels["train"], options.classes)
     return path
 
 
@@ -180,8 +189,8 @@ class _SplitWriter:
             if array.ndim != 4 or array.shape != (b, array.shape[1], s, s):
                 raise BadDataError(f"{name}: attention of layer {layer}: has shape "
                                    f"{list(array.shape)}; allowed: [{b}, H, {s}, {s}]")
-        if mask is not None and mask.shape != (b, s):
-            raise BadDataError(f"{name}: mask: has shape {list(mask.shape)}; allowed: [{b}, {s}]")
+        if mask is not None and mask.shape != (b, s):  # a mask that is given was checked before
+            raise BadDataError(f"{name}: the network answered for {b} of {len(mask)} examples of a batch")
         shape = [inputs.shape[1:], *(array.shape[1] for array in attentions)]
         if not self.shape:
             self.shape.extend(shape)
@@ -228,20 +237,19 @@ def _clean_rows(attention: np.ndarray, mask: np.ndarray | None, where: str,
     with np.errstate(invalid="ignore"):
         sums = rows.sum(axis=3)
         bad = ~((np.abs(sums - 1.0) <= ROW_SUM_SLACK) & (rows.min(axis=3) >= 0.0))
-    _refuse_row(bad & real[:, None, :], rows, where, begin,
-                "are these weights after the softmax, without dropout?")
+    _refuse_rows(bad & real[:, None, :], rows, where, begin)
     error = float(np.abs(sums - 1.0).max(where=real[:, None, :], initial=0.0))
     rows *= real[:, None, None, :]
     sums = rows.sum(axis=3, keepdims=True)
-    _refuse_row((sums[..., 0] <= 0.0) & real[:, None, :], rows, where, begin,
-                "all of the attention is on masked tokens")
+    require_attended(where, sums[..., 0], real, begin)
     return rows / np.where(sums > 0.0, sums, 1.0), error
 
 
-def _refuse_row(bad: np.ndarray, rows: np.ndarray, where: str, begin: int, reason: str) -> None:
+def _refuse_rows(bad: np.ndarray, rows: np.ndarray, where: str, begin: int) -> None:
     if not bad.any():
         return
     example, head, query = (int(i) for i in np.argwhere(bad)[0])
     row = rows[example, head, query]
     raise BadDataError(f"{where}: row [{begin + example}, {head}, {query}] (example, head, query) sums "
-                       f"to {row.sum():.6g}, its smallest entry is {row.min():.6g}; {reason}")
+                       f"to {row.sum():.6g}, its smallest entry is {row.min():.6g}; are these weights after the "
+                       "softmax, without dropout?")

@@ -17,11 +17,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headway.errors import UsageError
 from headway.files import path_to_write
-from headway.network_arguments import checked_form, checked_layers, note_of, splits_of, write_parts
-from headway.network_batches import (array_blocks, evaluating, examples_in, hugging_face_blocks,
-                                     torch_blocks)
+from headway.network_arguments import (checked_encoded, checked_form, checked_inputs, checked_layers, note_of,
+                                       splits_of, write_parts)
+from headway.network_batches import (array_blocks, evaluating, hugging_face_blocks,
+                                     require_examples, torch_blocks)
+from headway.network_masks import checked_mask
 from headway.network_writer import Options, Source, write_network
 from headway.paths import described
 from headway.signatures import with_known_arguments
@@ -53,7 +57,7 @@ def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: S
         Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together
         with `classes`. All else are real targets. The file has two classes as -1 and +1, more as one-hot.
     readout : {'first_token', 'last_token', 'mean'}
-        The token that the network's answer is read from: [CLS], the last real one, or all.
+        The token that the network's answer is read from: the first real one ([CLS]), the last real one, or all.
     mask : array_like of shape (P, S), optional
         1 for a real token, 0 for padding.
     ids : sequence of str, optional
@@ -110,7 +114,9 @@ def from_attentions(path: str | os.PathLike, *, inputs: ArrayLike, attentions: S
         if hasattr(given["attentions"], "shape") or not len(given["attentions"]):
             raise UsageError(f"{name}: attentions: is no list of layers; allowed: one array "
                              "[P, H_l, S, S] for each layer")
-        sources[name] = Source(array_blocks(name, given), len(given["inputs"]), given)
+        count = require_examples(f"{name}: inputs", len(given["inputs"]))
+        given = _with_mask(name, given, count, (np.shape(given["inputs"][0]) or (None,))[0])
+        sources[name] = Source(array_blocks(name, given), count, given)
     options = Options(readout, classes, head_names, note or "attention of a network that the "
                        "theory takes as given", dtype, None)
     return write_network(path_to_write(path), sources, options, overwrite)
@@ -151,7 +157,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         Layers that are kept, counted from 1, or from -1, the last, down; ascending. Default: all, with
         contributions the last one.
     readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
-        The token that the network's answer is read from: [CLS], the last real one (decoders), or all.
+        The token that the network's answer is read from: the first real one ([CLS]), the last (decoders), or all.
     classes : int, optional
         Number of classes C, where labels are class numbers 0 to C - 1; 0: labels are real targets.
     batch_size : int, default: 16
@@ -209,13 +215,10 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
                      required=("encoded", "labels"))
     contributions = checked_form(form, head_names)
     kept = checked_layers(layers, lambda: model.config.num_hidden_layers)
-    sources = {}
-    for name, given in splits.items():
-        if not isinstance(given["encoded"], Mapping):
-            raise UsageError(f"{name}: encoded: is {type(given['encoded']).__name__}; allowed: the "
-                             "mapping that a tokenizer returns")
     if contributions:
         require_torch("headway.from_hugging_face: form=\"contributions\"")
+    counts = {name: checked_encoded(model, f"{name}: encoded", given["encoded"]) for name, given in splits.items()}
+    if contributions:
         from headway.network_blocks import stack_of
         from headway.network_contributions import hugging_face_states
 
@@ -224,11 +227,11 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         with evaluating(model, batch_size, torch_attention=False):
             return write_parts(path_to_write(path), stack_of(model), states, splits, "encoded",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
-    for name, given in splits.items():
-        sources[name] = Source(
-            lambda name=name, given=given: hugging_face_blocks(model, given["encoded"], kept,
-                                                                batch_size, name),
-            examples_in(given["encoded"]), given)
+    sources = {
+        name: Source(lambda name=name, given=given: hugging_face_blocks(model, given["encoded"], kept,
+                                                                          batch_size, name),
+                     counts[name], given, "encoded")
+        for name, given in splits.items()}
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=False):
         return write_network(path_to_write(path), sources, options, overwrite)
@@ -259,9 +262,10 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together
         with `classes`. All else are real targets. The file has two classes as -1 and +1, more as one-hot.
     readout : {'first_token', 'last_token', 'mean'}
-        The token that the network's answer is read from: [CLS], the last real one, or all.
+        The token that the network's answer is read from: the first real one ([CLS]), the last real one, or all.
     mask : array_like of shape (P, S), optional
-        1 for a real token; default: from the key_padding_mask that the model hands to its first layer.
+        1 or True for a real token, 0 or False for padding: the opposite of a key_padding_mask of PyTorch. Default: from
+        the key_padding_mask that the model hands to its first layer.
     ids : sequence of str, optional
         A name for each example.
     test : mapping of str to value, optional
@@ -323,20 +327,30 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         type(module).__name__ == "MultiheadAttention" for module in model.modules()))
     if contributions:
         require_torch("headway.from_torch: form=\"contributions\"")
+    counts = {name: checked_inputs(f"{name}: inputs", given["inputs"]) for name, given in splits.items()}
+    splits = {name: _with_mask(name, given, counts[name]) for name, given in splits.items()}
+    if contributions:
         from headway.network_blocks import stack_of
         from headway.network_contributions import torch_states
         stack = stack_of(model)
 
         def states(name, given, first):
-            return torch_states(model, stack, given, first, batch_size)
+            return torch_states(model, stack, given, first, batch_size, name)
         with evaluating(model, batch_size, torch_attention=True):
             return write_parts(path_to_write(path), stack, states, splits, "inputs",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     sources = {
         name: Source(lambda name=name, given=given: torch_blocks(model, given, kept, batch_size,
                                                                    name),
-                      examples_in(given["inputs"]), given)
+                      counts[name], given)
         for name, given in splits.items()}
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=True):
         return write_network(path_to_write(path), sources, options, overwrite)
+
+
+def _with_mask(name: str, given: Mapping[str, Any], count: int, tokens: int | None = None) -> Mapping[str, Any]:
+    """A split whose mask, if it has one, is checked."""
+    if given.get("mask") is None:
+        return given
+    return {**given, "mask": checked_mask(f"{name}: mask", given["mask"], count, tokens)}

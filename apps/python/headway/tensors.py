@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from headway.dataset_texts import masked_fault
+from headway.errors import BadDataError
+
 
 def without_torch(value: Any) -> Any:
     """A tensor without its gradient, in main memory, and bf16 as float32, which numpy has; likewise each in a list. All else
@@ -14,3 +19,14 @@ def without_torch(value: Any) -> Any:
         if hasattr(value, step):
             value = getattr(value, step)()
     return value.float() if "bfloat16" in str(getattr(value, "dtype", "")) and hasattr(value, "float") else value
+
+
+def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
+    """Any array or tensor, on any device and in any precision, as a numpy array.
+
+    BadDataError where entries are masked. It names the array, and the example if `begin` is the number of the first.
+    """
+    value = without_torch(value)
+    if np.ma.is_masked(value):
+        raise BadDataError(masked_fault(name, value, begin))
+    return np.asarray(value)

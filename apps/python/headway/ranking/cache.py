@@ -15,9 +15,9 @@ import numpy as np
 
 from headway.errors import UsageError
 from headway.files import write_bytes
-from headway.network_batches import as_numpy
 from headway.paths import text_of_path
 from headway.ranking.removal import CHANGE_FIELDS, Change
+from headway.tensors import as_numpy
 from headway.version import __version__
 
 Row = tuple[int, int]  # layer and head

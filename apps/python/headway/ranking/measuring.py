@@ -18,7 +18,7 @@ from headway.probes import Probe
 from headway.progress import Progress
 from headway.ranking.ablation import check_removal
 from headway.ranking.cache import Cache, fingerprint
-from headway.ranking.checks import check_examples, check_model
+from headway.ranking.checks import check_model
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts, solved_order_parameters
 from headway.ranking.measured import CUTS, MODES, Measured, removal_name
 from headway.ranking.readouts import Readout, right_answers
@@ -52,8 +52,7 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
     check_model(model)
     network = Network(model, options.readout, options.batch_size, options.grouped)
     kept = network.kept(options.layers)
-    y = targets_of({"train": (encoded, labels)}, options.classes)["train"].numpy()
-    check_examples(encoded, y)
+    y = targets_of(model, {"train": (encoded, labels)}, options.classes, "inputs")["train"].numpy()
     rows = network.rows(kept)
     check(len(rows[0]))
     tell = progress or (lambda stage, done, total: None)

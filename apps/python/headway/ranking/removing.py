@@ -10,7 +10,7 @@ import numpy as np
 from headway.network_batches import evaluating
 from headway.network_removal import Network, replacement_of, targets_of
 from headway.progress import Progress
-from headway.ranking.checks import check_examples, check_model
+from headway.ranking.checks import check_model
 from headway.ranking.cumulative import Curves, RemovalCurves, checked_most, random_orders
 from headway.ranking.table import HeadRanking
 
@@ -24,9 +24,7 @@ def remove_in_order(model: Any, sets: Mapping[str, tuple[Mapping[str, Any], Any]
     network = Network(model, made["readout"], batch_size, made["grouped"])
     rows = list(zip(ranking.layers, ranking.heads))
     ranking.check_model(network.heads)
-    targets = {name: array.numpy() for name, array in targets_of(sets, classes).items()}
-    for name, (encoded, _) in sets.items():
-        check_examples(encoded, targets[name], name)
+    targets = {name: array.numpy() for name, array in targets_of(model, sets, classes, "inputs").items()}
     count, tell = checked_most(most, len(rows)), progress or (lambda stage, done, total: None)
     mode = ranking.mode
     with evaluating(model, batch_size, torch_attention=False):
