@@ -12,6 +12,7 @@
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
+#include "headway/schedule/parts.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 
@@ -88,6 +89,41 @@ bool is_partial_result_of(const Options& options, const Job& job) {
   const ResultProvenance stored = io::read_result_provenance(options.output);
   return stored.partial && stored.study_hash == job.provenance.study_hash &&
          stored.data_hash == job.provenance.data_hash && stored.shard == job.provenance.shard;
+}
+
+bool is_result_of_another_verb(const Options& options, std::string_view kind) {
+  return io::is_result_file(options.output) && io::read_result_kind(options.output) != kind;
+}
+
+void refuse_partial_of_another_run(const Options& options, const Job& job, std::string_view kind) {
+  constexpr std::size_t kMostDifferences = 4;
+  if (!io::is_result_file(options.output)) return;
+  const ResultProvenance stored = io::read_result_provenance(options.output);
+  if (!stored.partial) return;
+  const auto part = [](const ResultProvenance& of) {
+    return ComputationPart{"", of.study_hash, of.study_toml, of.data_hash};
+  };
+  std::vector<std::string> differences =
+      headway::part_differences(part(stored), part(job.provenance));
+  if (stored.shard != job.provenance.shard) {
+    const auto text = [](const std::string& shard) { return shard.empty() ? "absent" : shard; };
+    differences.push_back(
+        fmt::format("--shard {}, here {}", text(stored.shard), text(job.provenance.shard)));
+  }
+  const std::string stored_kind = io::read_result_kind(options.output);
+  if (stored_kind != kind) {
+    differences = {fmt::format("it is of headway {}, this is headway {}",
+                               io::verb_of_kind(stored_kind), io::verb_of_kind(std::string(kind)))};
+  }
+  if (differences.size() > kMostDifferences) {
+    differences.resize(kMostDifferences);
+    differences.emplace_back("...");
+  }
+  throw Error(ErrorKind::kCannotWrite,
+              fmt::format("{}: cannot be written: it is the partial result of another run ({}): "
+                          "repeat the command that made it, choose another -o, or start afresh "
+                          "with --force",
+                          options.output, fmt::join(differences, "; ")));
 }
 
 void note_environment(const Study& study, Observer& observer) {

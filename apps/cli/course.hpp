@@ -96,6 +96,13 @@ void check_output(const Options& options, bool overwrite);
 /// Whether the existing output is the partial result of an interrupted run of this study and data.
 bool is_partial_result_of(const Options& options, const Job& job);
 
+/// Whether the existing output is a result of another kind.
+bool is_result_of_another_verb(const Options& options, std::string_view kind);
+
+/// Error{kCannotWrite}, naming what differs, if the existing output is the partial result of
+/// another run than this job. `kind`: of the result of this job.
+void refuse_partial_of_another_run(const Options& options, const Job& job, std::string_view kind);
+
 /// Version, BLAS, threads and instruction sets, for -v.
 void note_environment(const Study& study, Observer& observer);
 
@@ -126,9 +133,13 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   const std::string data_hash = course.read_data(options, job, observer);
   job.provenance = headway::make_provenance(job.study, data_hash, options.command);
   if (!options.shard.empty()) job.provenance.shard = headway::shard_text(job.shard);
-  job.overwrite =
-      options.force || (writes && course.goes_on != nullptr && course.goes_on(options, job));
+  job.overwrite = options.force || (writes && course.goes_on != nullptr &&
+                                    !is_result_of_another_verb(options, kind_of_result<Result>()) &&
+                                    course.goes_on(options, job));
   if (course.check_exports) course.check_exports(options, job);
+  if (writes && course.goes_on != nullptr && !job.overwrite) {
+    refuse_partial_of_another_run(options, job, kind_of_result<Result>());
+  }
   if (writes) check_output(options, job.overwrite);
   return job;
 }

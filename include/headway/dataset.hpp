@@ -84,6 +84,14 @@ struct Dataset {
   [[nodiscard]] Index evaluated_examples() const;
 };
 
+/// Error{kBadData}, naming the member, its size and what is allowed, unless the members of a data
+/// set fit each other. Checked are: heads and layers; N_0; of train, test and each further set the
+/// examples or path features, labels and ids, with P, C and N_0; the names of further sets; which
+/// numbers name two classes; the shapes of Gram matrices. Every verb of the theory calls it. Not
+/// checked are matrices of heads, weights of `network`, and whether numbers are finite: that is
+/// done where they are used. Cost: one pass over the labels.
+void check_dataset(const Dataset& dataset);
+
 /// Examples held in memory.
 class MemoryExamples final : public ExampleSource {
  public:

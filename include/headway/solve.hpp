@@ -47,7 +47,7 @@ SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Datase
                            Observer& observer, const SolveHooks& hooks = {});
 
 /// Error unless study and data fit each other: kBadStudy for heads, readout, widths or
-/// temperatures, kBadData for the labels of a test set or for a further set. Cost: none to speak
+/// temperatures, kBadData as tasks::check_dataset(). Cost: none to speak
 /// of.
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset);
 

@@ -5,6 +5,7 @@
 # cannot, and what ptxas says of registers and spills is kept in a file that a test reads.
 set(HEADWAY_CUDA AUTO CACHE STRING "Compile the CUDA kernels: AUTO (where nvcc is found), ON, OFF")
 set_property(CACHE HEADWAY_CUDA PROPERTY STRINGS AUTO ON OFF)
+headway_require_choice(HEADWAY_CUDA)
 set(HEADWAY_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities, the newest last; 80: A100, 90: H100")
 set(HEADWAY_HAVE_CUDA OFF)
 if(NOT HEADWAY_CUDA OR HEADWAY_SANITIZERS)

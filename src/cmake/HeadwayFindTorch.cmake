@@ -5,6 +5,7 @@
 # folder with include/ and lib/ (the folder `torch` of site-packages, or what libtorch-*.zip unpacks to).
 set(HEADWAY_TRAINING AUTO CACHE STRING "Build the training engine on LibTorch: AUTO (where found), ON, OFF")
 set_property(CACHE HEADWAY_TRAINING PROPERTY STRINGS AUTO ON OFF)
+headway_require_choice(HEADWAY_TRAINING)
 set(HEADWAY_HAVE_TRAINING OFF)
 if(NOT HEADWAY_TRAINING)
   message(NOTICE "Headway: without the training engine (HEADWAY_TRAINING=OFF); everything else is built")

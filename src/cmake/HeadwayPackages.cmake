@@ -46,6 +46,12 @@ if(HEADWAY_PYTHON_FOLDER)  # the package is there
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "headway (= ${PROJECT_VERSION}), python3-numpy, python3-h5py, python3-matplotlib, ${HEADWAY_PYTHON_NEEDED}")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-tqdm, python3-sklearn")
 endif()
+# Debian looks for the licence in a folder of each package's own. `cmake --install` of everything leaves them out.
+foreach(component ${CPACK_COMPONENTS_ALL})
+  string(TOUPPER ${component} upper)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT ${component} EXCLUDE_FROM_ALL
+          DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+endforeach()
 include(CPack)
 
 set(packaged ${targets})

@@ -2,6 +2,12 @@
 # src/<name>/**/*.cpp and include/headway/<name>/*.hpp. A module of headers alone becomes an interface library.
 # The folders torch/, bpe/ and mpi/ are libraries of their own, loaded when they are needed.
 add_library(headway_options INTERFACE)
+# Refuses a word that would count as neither of the three in one place or another.
+function(headway_require_choice name)
+  if(NOT "${${name}}" MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "${name} = \"${${name}}\": must be AUTO, ON or OFF")
+  endif()
+endfunction()
 # Threads are those of core/parallel.hpp, as many as --threads says. Eigen's own threads wait for each other in every
 # product, and take ten times as long on processors with other work.
 target_compile_definitions(headway_options INTERFACE EIGEN_DONT_PARALLELIZE)
@@ -44,6 +50,13 @@ if(HEADWAY_SANITIZERS)
     target_compile_options(headway_options INTERFACE -fno-sanitize=null,alignment,pointer-overflow,object-size)
   endif()
 endif()
+
+# Folders below the prefix that a full installation makes, before anything else is installed into them. Those of
+# install(DIRECTORY) need no such help. Components go into packages, which must not have empty folders.
+function(headway_install_folders)
+  install(CODE "set(folders \"${ARGN}\")")
+  install(SCRIPT ${PROJECT_SOURCE_DIR}/src/cmake/install_folders.cmake)
+endfunction()
 
 # -O2 with the cost model that the vectorizer has at -O3: `solve`, `prune` and `latents` are as fast as with -O3. The kernels
 # of training keep -O3.

@@ -218,6 +218,8 @@ class Interruption(ProgramTest):
                 self.assertTrue(result["partial"])
                 self.assertLess(len(result["points"]), POINTS)
                 self.assertIn("partial", run("inspect", output).stdout)
+                self.check(run("solve", self.study, "-o", output), 73, "partial result of another run",
+                           "model.widths = [", "task.train_examples = 400, here ")
                 self.assertEqual(sorted(os.listdir(self.directory)), ["out.h5", "small.toml"])
                 os.remove(output)
 

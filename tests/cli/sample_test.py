@@ -298,6 +298,23 @@ class Checkpoints(ProgramTest):
         self.assertNotIn("resuming", afresh.stderr)
         self.assertFalse(os.path.exists(output + ".checkpoint"))
 
+    def test_a_partial_result_of_another_run_says_what_differs(self):
+        output, arguments, _ = self.interrupted()
+        with open(output, "rb") as file:
+            before = file.read()
+        for change, *words in ((["--set", "sample.draws=70"], "sample.draws = 3000, here 70"),
+                               (["--seed", "77", "--set", "model.temperature=0.2"], "seed = 3, here 77; ", ", here 0.2"),
+                               (["--shard", "0/2"], "(--shard absent, here 0/2)")):
+            for how in ([], ["--dry-run"]):
+                process = run("sample", self.study, *arguments, "-o", output, *change, *how)
+                self.check(process, 73, "out.h5", "partial result of another run", *words, "another -o", "--force")
+        for more in ([], ["--set", "model.temperature=0.2"]):
+            self.check(run("solve", self.study, *arguments, "-o", output, *more), 73,
+                       "out.h5", "(it is of headway sample, this is headway solve)")
+        with open(output, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertIn("resuming", run("sample", self.study, *arguments, "-o", output).stderr)
+
     def test_force_begins_afresh(self):
         output, arguments, _ = self.interrupted()
         process = run("sample", self.study, *arguments, "-o", output, "--force")

@@ -10,6 +10,7 @@ import unittest
 from pathlib import Path
 
 BUILD = Path(os.environ["HEADWAY_BUILD"])
+SOURCE = Path(__file__).resolve().parents[2]
 FOLDER = tempfile.TemporaryDirectory()
 HERE = Path(FOLDER.name)
 ROOT = HERE / "root"
@@ -77,6 +78,13 @@ class Packages(unittest.TestCase):
             self.assertEqual(self.field(package, "Version"), version)
         self.assertIn(f"\nversion: {version}\n", (ROOT / "usr/share/doc/headway/CITATION.cff").read_text())
         self.assertIn(f"headway {version}\n", run(ROOT / "usr/bin/headway", "--version"))
+
+    def test_each_package_has_its_licence(self):
+        for package in self.files:
+            listed = run("dpkg-deb", "-c", self.files[package])
+            self.assertIn(f" ./usr/share/doc/{package}/copyright\n", listed)
+            self.assertEqual((ROOT / "usr/share/doc" / package / "copyright").read_bytes(),
+                             (SOURCE / "LICENSE").read_bytes())
 
     def test_packages_depend_on_what_they_are_linked_with(self):
         needs = {package: self.field(package, "Depends") for package in self.files}

@@ -9,7 +9,11 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+run(sh -c "umask 077 && exec \"$@\"" sh ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+run(find ${WORK}/first -type d ! -perm 755)
+if(output)
+  message(FATAL_ERROR "others cannot read these folders:\n${output}")
+endif()
 file(RENAME ${WORK}/first ${WORK}/moved)
 
 # Nothing of the source or build tree may be left in what users get.
@@ -56,3 +60,11 @@ foreach(study IN LISTS studies)
     run(${WORK}/moved/bin/headway train ${study} --dry-run)
   endif()
 endforeach()
+
+# As apps/cli/README.md says how to remove it.
+file(RENAME ${WORK}/moved ${WORK}/first)
+run(sh -c "xargs -d '\\n' rm < '${BUILD}/install_manifest.txt'")
+file(GLOB_RECURSE left ${WORK}/first/*)
+if(left)
+  message(FATAL_ERROR "files that install_manifest.txt does not list: ${left}")
+endif()

@@ -114,6 +114,25 @@ void require_inputs(const tasks::Dataset& dataset) {
                           dataset.name, dataset.gram ? "Gram matrices" : "path features"));
 }
 
+/// The examples of the test set and all further sets, which JoinedExamples takes if they have
+/// equally many tokens.
+std::vector<std::shared_ptr<const ExampleSource>> evaluated_examples(
+    const tasks::Dataset& dataset) {
+  std::vector<std::shared_ptr<const ExampleSource>> all;
+  const auto add = [&](const std::string& in, const tasks::Split& split) {
+    all.push_back(split.examples);
+    if (split.examples->tokens() == all.front()->tokens()) return;
+    throw Error(
+        ErrorKind::kBadData,
+        fmt::format("{}: {}/inputs: has {} tokens; allowed with model.attention_prior: S = {}, as "
+                    "in the first set that predictors are judged on",
+                    dataset.name, in, split.examples->tokens(), all.front()->tokens()));
+  };
+  if (dataset.test) add("test", *dataset.test);
+  for (const tasks::NamedSplit& set : dataset.sets) add("sets/" + set.name, set.split);
+  return all;
+}
+
 }  // namespace
 
 void learn_attention(const Study& study, tasks::Dataset& dataset) {
@@ -170,9 +189,7 @@ LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& da
   };
   LearnedProblem learned;
   learned.train = attention_on(*dataset.train.examples);
-  std::vector<std::shared_ptr<const ExampleSource>> evaluated;
-  if (dataset.test) evaluated.push_back(dataset.test->examples);
-  for (const tasks::NamedSplit& set : dataset.sets) evaluated.push_back(set.split.examples);
+  std::vector<std::shared_ptr<const ExampleSource>> evaluated = evaluated_examples(dataset);
   if (!evaluated.empty())
     learned.evaluation = attention_on(JoinedExamples(std::move(evaluated), dataset.heads));
   learned.labels = std::make_shared<MatrixXd>(dataset.train.labels);

@@ -6,13 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <utility>
 
-#include "headway/core/labels.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/error.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
@@ -27,39 +24,6 @@ namespace {
 
 [[noreturn]] void bad_study(const std::string& key, const std::string& message) {
   throw OptionError(message, {key});
-}
-
-/// Error{kBadData} where the labels of a set name two classes by other numbers than those of train:
-/// accuracy and error would be those of other labels.
-void check_classes(const tasks::Dataset& dataset, const std::string& set, const MatrixXd& labels) {
-  const std::string_view train = names_of_two_classes(dataset.train.labels);
-  const std::string_view here = names_of_two_classes(labels);
-  if (train.empty() || here.empty() || train == here) return;
-  throw Error(ErrorKind::kBadData,
-              fmt::format("{}: {}/labels: names two classes by {}; allowed: {}, as in train/labels",
-                          dataset.name, set, here, train));
-}
-
-/// Classes are checked here for all data sets. The other checks are for data sets made in memory:
-/// of files they were made when the file was read.
-void check_sets(const tasks::Dataset& dataset) {
-  if (dataset.test) check_classes(dataset, "test", dataset.test->labels);
-  std::set<std::string> names;
-  for (const tasks::NamedSplit& set : dataset.sets) {
-    check_classes(dataset, "sets/" + set.name, set.split.labels);
-    std::string fault = tasks::set_name_fault(set.name);
-    if (fault.empty() && !names.insert(set.name).second) {
-      fault = "given twice; allowed: each name once";
-    }
-    if (fault.empty() && set.split.size() == 0) fault = "empty; allowed: at least one example";
-    if (fault.empty() && set.split.labels.cols() != dataset.outputs()) {
-      fault = fmt::format("of {} outputs; allowed: {} as in train", set.split.labels.cols(),
-                          dataset.outputs());
-    }
-    if (fault.empty()) continue;
-    throw Error(ErrorKind::kBadData,
-                fmt::format("{}: sets/{}: is {}", dataset.name, set.name, fault));
-  }
 }
 
 /// Kernels of data that are Gram matrices.
@@ -176,7 +140,7 @@ std::optional<NetworkProblem> network_problem(const tasks::Dataset& dataset,
 }  // namespace
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
-  check_sets(dataset);
+  tasks::check_dataset(dataset);
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
     bad_study(
         "model.heads",

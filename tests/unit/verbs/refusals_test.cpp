@@ -222,6 +222,8 @@ TEST_CASE("path features and networks have the readout that they were made with"
   study.model.readout = Readout::kMean;
   tasks::Dataset features = two_layers();
   features.form = AttentionForm::kPathFeatures;
+  features.train.examples.reset();
+  features.train.path_features = MatrixXd::Ones(8, 6 * 3);
   features.readout.reset();
   CHECK(misfit(study, features) ==
         "model.readout: data.h5 holds path features that were taken with an unknown readout; leave "

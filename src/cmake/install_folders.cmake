@@ -1,0 +1,16 @@
+# Run by `cmake --install`: makes those of `folders`, below the prefix, that are missing, with their parents. Others may read
+# them whatever the umask, as they may read the files. CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS is masked by the umask.
+foreach(folder IN LISTS folders)
+  if(IS_ABSOLUTE "${folder}")
+    continue()
+  endif()
+  set(path "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+  string(REPLACE "/" ";" parts "${folder}")
+  foreach(part IN ITEMS "" ${parts})
+    string(APPEND path "/${part}")
+    if(NOT EXISTS "${path}")
+      file(MAKE_DIRECTORY "${path}")
+      file(CHMOD "${path}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    endif()
+  endforeach()
+endforeach()
