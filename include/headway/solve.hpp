@@ -47,8 +47,7 @@ SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Datase
                            Observer& observer, const SolveHooks& hooks = {});
 
 /// Error unless study and data fit each other: kBadStudy for heads, readout, widths or
-/// temperatures, kBadData as tasks::check_dataset(). Cost: none to speak
-/// of.
+/// temperatures, kBadData as tasks::check_dataset(). Cost: none to speak of.
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset);
 
 }  // namespace headway

@@ -51,6 +51,7 @@ class RankOfParts(ProgramTest):
         self.assertAlmostEqual(mine["loss"], theirs.attributes["loss"], 10)
         self.assertAlmostEqual(mine["accuracy"], theirs.attributes["accuracy"], 10)
         self.assertEqual(int(np.argmax(mine["estimate"])), 3)
+        self.assertEqual(mine["k"], 1)  # a quarter of the heads
 
     def test_file_json_table_and_python_agree(self):
         file = self.path("ranking.h5")

@@ -61,6 +61,10 @@ class UnequalPaths(ProgramTest):
             with h5py.File(output) as file:
                 norms = np.sqrt((scaled**2).sum(axis=2).mean(axis=0))
                 np.testing.assert_allclose(file["path_norms"], norms, rtol=1e-12)
+        # Norms are of the data, so the model's variances do not matter.
+        self.check(run("prune", data, *few, "--set", "model.variances=[2.0]", "-o", output, "-q", "--force"), 0)
+        with h5py.File(output) as file:
+            np.testing.assert_allclose(file["path_norms"], norms, rtol=1e-12)
         gram = self.path("gram.h5")
         self.check(run("gram", data, "-o", gram, "-q"), 0)
         self.assertIn("The scores may mislead", run("prune", gram, *few, "-q").stdout)

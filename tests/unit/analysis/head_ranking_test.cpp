@@ -205,6 +205,29 @@ TEST_CASE("The combined estimate follows what is certain: the measurement, or wh
   CHECK(among_cheapest(sure.draws, 2) == VectorXd(Eigen::Vector4d(1.0, 1.0, 0.0, 0.0)));
 }
 
+TEST_CASE("Draws have half of what pairs of examples do as the very readout's own") {
+  // Head 0 is measured to 0.1. Its true rise is as uncertain, and the readout's own adds half of
+  // that variance: sqrt(0.01 + 0.005). The means are far apart, so nothing draws them together.
+  RemovalChanges changes =
+      rises_around(Eigen::Vector4d(0.0, 20.0, -20.0, 40.0), 1e-6, VectorXd::Zero(4));
+  changes.pairs = Eigen::Vector4d(0.1, 0.0, 0.0, 0.0);
+  changes.shift = VectorXd::Ones(4);
+  const VectorXd deviation = combine(changes, 1).deviation();
+  CHECK_THAT(deviation[0], WithinRel(std::sqrt(0.015), 0.04));  // 3.5 errors of 4000 draws
+  CHECK(deviation.tail(3).maxCoeff<Eigen::PropagateNaN>() < 1e-4);
+}
+
+TEST_CASE("Heads that move no answer keep the rises that were measured") {
+  // Neither what all heads share nor the slope of what is expected tells one from the other.
+  RemovalChanges changes =
+      rises_around(Eigen::Vector4d(3.0, -3.0, 0.1, 0.2), 1e-4, Eigen::Vector4d(0.0, 0.0, 0.1, 0.2));
+  changes.shift = Eigen::Vector4d(0.0, 0.0, 1.0, 1.0);
+  const RankEstimate estimate = combine(changes, 1);
+  CHECK_THAT(estimate.mean[0], WithinAbs(3.0, 1e-3));
+  CHECK_THAT(estimate.mean[1], WithinAbs(-3.0, 1e-3));
+  CHECK(estimate.reliance.head(2).minCoeff<Eigen::PropagateNaN>() > 0.99);
+}
+
 TEST_CASE(
     "Heads that cost the same share the places of the cheapest, and halves without an order do not "
     "count") {

@@ -12,6 +12,7 @@
 #include "headway/error.hpp"
 #include "headway/results/sampling_fields.hpp"
 #include "record_bytes.hpp"
+#include "sampling/chain.hpp"
 #include "sampling/sweep.hpp"
 #include "sampling_targets.hpp"
 #include "short_runs.hpp"
@@ -78,6 +79,40 @@ class KeepCheckpoints : public CheckpointSink {
 };
 
 }  // namespace
+
+TEST_CASE("a thinned draw keeps the worst of its transitions, and the last position") {
+  // acceptance, log density, depth, evaluations, divergent, saturated
+  const auto transition = [](double acceptance, double log_density, int depth, int evaluations,
+                             bool divergent, bool saturated) {
+    TransitionStatistics one;
+    one.acceptance = acceptance;
+    one.log_density = log_density;
+    one.energy = -log_density;
+    one.step_size = 0.1 * acceptance;
+    one.tree_depth = depth;
+    one.evaluations = evaluations;
+    one.divergent = divergent;
+    one.saturated = saturated;
+    return one;
+  };
+  const std::vector<TransitionStatistics> all = {transition(0.2, -1.0, 2, 3, false, true),
+                                                 transition(0.4, -2.0, 5, 31, true, false),
+                                                 transition(0.9, -3.0, 1, 1, false, false)};
+  TransitionStatistics draw = transition(1.0, -9.0, 9, 99, true, true);  // of an earlier draw
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    accumulate(draw, all[i], static_cast<std::int64_t>(i));
+  }
+  CHECK_THAT(draw.acceptance, WithinRel(0.5, 1e-15));
+  CHECK(draw.log_density == -3.0);
+  CHECK(draw.energy == 3.0);
+  CHECK(draw.step_size == all[2].step_size);
+  CHECK(draw.tree_depth == 5);
+  CHECK(draw.evaluations == 35);
+  CHECK(draw.divergent);
+  CHECK(draw.saturated);
+  accumulate(draw, all[2], 0);
+  CHECK(draw == all[2]);
+}
 
 TEST_CASE("the draws do not depend on the number of threads") {
   for (const Setup& setup : every_sampler()) {

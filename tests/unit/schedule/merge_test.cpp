@@ -224,6 +224,7 @@ TEST_CASE("the undivided result was made when its first part began, on all machi
   CHECK(whole.shard.empty());
   CHECK(whole.command == "headway train t -q");
   CHECK(whole.started == two.provenance.started);
+  CHECK(merged_provenance({two, one}).started == two.provenance.started);
   CHECK(whole.seconds == 3.5);
   CHECK(whole.threads == 8);
   CHECK(whole.machine == "else; large");

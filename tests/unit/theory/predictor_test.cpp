@@ -47,6 +47,15 @@ TEST_CASE("one-hot labels are classes, and other labels have no accuracy") {
   REQUIRE(std::isnan(predictor_statistics({}, MatrixXd(0, 1)).accuracy));
 }
 
+TEST_CASE("the variance of several outputs is their mean, as the squared error is") {
+  MatrixXd variance(2, 2);
+  variance << 1.0, 3.0, 5.0, 7.0;
+  const theory::PredictorStatistics s =
+      predictor_statistics({MatrixXd::Zero(2, 2), variance}, MatrixXd::Identity(2, 2));
+  REQUIRE(s.predictor_variance == 4.0);
+  REQUIRE(s.mean_squared_error == 0.5);
+}
+
 TEST_CASE("a mean of 0 on every example names no class") {
   const MatrixXd zero = MatrixXd::Zero(3, 1);
   MatrixXd labels(3, 1);

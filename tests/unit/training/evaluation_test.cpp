@@ -120,6 +120,11 @@ TEST_CASE("Targets that are signs have an accuracy, and an output of 0 is wrong"
   evaluator.add(batch, std::vector<float>{0.1F, -3.0F, 0.0F, 0.2F});
   evaluator.add(batch, std::vector<float>{2.0F, -1.0F, 1.0F, -0.1F});
   CHECK(evaluator.result().metric("accuracy") == 6.0 / 8.0);
+  Evaluator undefined(format);  // NaN has no sign
+  undefined.add(batch, std::vector<float>(4, std::nanf("")));
+  CHECK(std::isnan(undefined.result().metric("accuracy")));
+  const auto scores = example_scores(format, batch, std::vector<float>(4, std::nanf("")));
+  CHECK(std::isnan(example_metric_value(format, batch, scores.front())));
   format.signs = false;
   Evaluator without(format);
   without.add(batch, std::vector<float>{0.1F, -3.0F, 0.0F, 0.2F});

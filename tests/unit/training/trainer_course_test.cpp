@@ -108,6 +108,33 @@ TEST_CASE("A run asks for the pieces of each batch and for each evaluation, once
         std::vector<std::tuple<std::string, double, double>>{{"train", 1, 2}, {"train", 2, 2}});
 }
 
+TEST_CASE("The best weights are those of the lowest loss, also where it rises again", "[torch]") {
+  const AskedTask task;
+  TrainOptions options = short_run(16);
+  options.schedule = LearningRateSchedule::kConstant;
+  options.learning_rate = 1.0;
+  options.eval_every = 1;
+  Trainer trainer(small_model(), options, task);
+  Told sink;
+  headway::Observer observer;
+  const TrainSummary summary = trainer.run(observer, sink);
+  const TrainRecord* lowest = nullptr;
+  const TrainRecord* last = nullptr;
+  for (const TrainRecord& record : sink.records) {
+    if (record.split != "test") continue;
+    last = &record;
+    if (lowest == nullptr || record.loss < lowest->loss) lowest = &record;
+  }
+  REQUIRE(lowest != nullptr);
+  REQUIRE(lowest->step < summary.steps);
+  CHECK(last->step == summary.steps);
+  CHECK(summary.best_step == lowest->step);
+  CHECK(summary.best_loss == lowest->loss);
+  const TrainState state = trainer.state();
+  trainer.set_parameters(state.best_parameters);
+  CHECK(trainer.evaluate("test").loss == lowest->loss);
+}
+
 TEST_CASE("An evaluation ends with its split, and goes in batches of training unless told",
           "[torch]") {
   const AskedTask task(11);

@@ -89,6 +89,24 @@ TEST_CASE("the last weights on their own task give the numbers of the end of tra
   CHECK(longer.runs[0].evaluations[2].second.loss != result.runs[0].evaluations[2].second.loss);
 }
 
+TEST_CASE("weights have the step at which they were kept") {
+  const std::vector<headway::TrainRun> runs = {{{{"seed", "1"}}, small_study(1)}};
+  headway::TrainResult trained;
+  headway::TrainedRun& run = trained.runs.emplace_back();
+  run.settings = runs[0].settings;
+  run.summary.outcome = training::TrainOutcome::kFinished;
+  run.summary.best_step = 7;
+  run.summary.steps = 20;
+  run.state.best_parameters = {{"best", {1}, {1.0F}}};
+  run.state.parameters = {{"last", {1}, {2.0F}}};
+  const auto best = headway::trained_networks(runs, trained, headway::KeptWeights::kBest).at(0);
+  CHECK(best.step == 7);
+  CHECK(best.parameters.at(0).name == "best");
+  const auto last = headway::trained_networks(runs, trained, headway::KeptWeights::kLast).at(0);
+  CHECK(last.step == 20);
+  CHECK(last.parameters.at(0).name == "last");
+}
+
 TEST_CASE("keys that differ between the tasks of networks are a comment with every value once") {
   CHECK(task_of_all({"a = 1\nb = 2\n"}) == "a = 1\nb = 2\n");
   CHECK(task_of_all({"a = 1\nb = 2", "a = 1\nb = 3", "a = 1\nb = 2"}) ==

@@ -110,6 +110,16 @@ TEST_CASE("contributions are centred and scaled, and their sum is the embedding"
   }
   CHECK_THAT(data.test->labels(2, 0) - data.test->labels(0, 0),
              WithinAbs(static_cast<double>(batch.targets[2]) - batch.targets[0], 1e-12));
+  // Labels of every split lose the mean of the training labels.
+  training::TaskBatch train;
+  p.made.task->batch("train", 0, 40, train);
+  double mean = 0.0;
+  for (const float target : train.targets) mean += target / 40.0;
+  REQUIRE(std::abs(mean) > 1e-3);
+  CHECK_THAT(data.test->labels(0, 0), WithinAbs(batch.targets[0] - mean, 1e-12));
+  p.made.task->batch("unknown_terms", 0, 1, batch);
+  CHECK_THAT(set_named(data, "unknown_terms").labels(0, 0),
+             WithinAbs(batch.targets[0] - mean, 1e-12));
 }
 
 TEST_CASE("the theory runs on contributions, and pruning takes their names") {

@@ -1,4 +1,5 @@
 // What the theory says each head is worth, against predictors that are pruned one by one.
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -6,9 +7,13 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/action.hpp"
+#include "headway/numerics/symmetric.hpp"
 #include "headway/prune.hpp"
 #include "headway/solve.hpp"
+#include "larger.hpp"
 #include "random_examples.hpp"
+#include "verbs/theory/problem.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
 using namespace headway::testing;  // NOLINT(google-build-using-namespace)
@@ -106,6 +111,82 @@ TEST_CASE(
       CHECK(head.set == "validation");
       CHECK_THAT(head.squared_error_change, WithinAbs(point.heads[h].squared_error_change, 1e-10));
     }
+  }
+}
+
+TEST_CASE("with several outputs a change is that of the mean over them") {
+  Dataset data = random_dataset();
+  for (tasks::Split* split : {&data.train, &*data.test}) {
+    const MatrixXd signs = split->labels;
+    split->labels = MatrixXd::Zero(signs.rows(), 3);
+    for (Index i = 0; i < signs.rows(); ++i) {
+      split->labels(i, i % 4 == 0 ? 2 : (signs(i, 0) > 0.0 ? 1 : 0)) = 1.0;
+    }
+  }
+  const PruneResult result = pruned(small_study(), data);
+  const double error = result.solve.points.at(0).predictor.mean_squared_error;
+  double largest = 0.0;
+  for (const HeadReport& head : result.points.at(0).heads) {
+    CHECK_THAT(head.squared_error_change,
+               WithinAbs(head.mean_squared_error_without - error, 1e-12));
+    largest = testing::larger(largest, std::abs(head.squared_error_change));
+  }
+  CHECK(largest > 1e-4);
+}
+
+TEST_CASE("the 1/N deviation is that of the change along the fluctuations of U_1") {
+  // Sigma = 2 (d2S/dU2)^{-1}; gradients by central differences of the change itself.
+  Study study = small_study();
+  study.prune.cumulative = false;
+  const Dataset data = random_dataset();
+  const PruneResult result = pruned(study, data);
+  const SolvePoint& solved = result.solve.points.at(0);
+  REQUIRE(solved.summary.converged);
+  Observer observer;
+  const TheoryProblem problem = make_problem(study, data, observer);
+  const theory::Action action(architecture_of(study, data, solved.widths), solved.temperature,
+                              problem.kernels);
+  const theory::Action::Evaluation at = action.evaluate(solved.order_parameters);
+  const MatrixXd sigma = 2.0 * action.hessian(solved.order_parameters, *at.energy).inverse();
+  const MatrixXd& u = solved.order_parameters.layers.front();
+  const Index entries = numerics::symmetric_size(u.rows());
+  study.solve.corrections = When::kOff;
+  study.prune.resamples = 0;
+  constexpr double kStep = 1e-5;
+  MatrixXd gradients = MatrixXd::Zero(sigma.rows(), 5);  // entries of U_1 come first
+  for (Index k = 0; k < entries; ++k) {
+    const MatrixXd step =
+        kStep * numerics::vector_to_symmetric(VectorXd::Unit(entries, k), u.rows());
+    const SolveResult up = with_first_layer(result.solve, u + step);
+    const SolveResult down = with_first_layer(result.solve, u - step);
+    const PrunePoint above = pruned(study, data, &up).points.at(0);
+    const PrunePoint below = pruned(study, data, &down).points.at(0);
+    for (std::size_t h = 0; h < 5; ++h) {
+      gradients(k, static_cast<Index>(h)) =
+          (above.heads[h].squared_error_change - below.heads[h].squared_error_change) /
+          (2.0 * kStep);
+    }
+  }
+  const VectorXd variances = (gradients.transpose() * sigma * gradients).diagonal();
+  CHECK(result.points.at(0).posterior_errors == "1/N");
+  for (std::size_t h = 0; h < 5; ++h) {
+    CHECK_THAT(result.points[0].heads[h].squared_error_change_sd,
+               WithinRel(std::sqrt(variances[static_cast<Index>(h)]), 1e-5));
+  }
+}
+
+TEST_CASE("random orders have the mean and the deviation of their qualities") {
+  Study study = small_study();
+  study.prune.random_orders = 4;
+  const PrunePoint point = pruned(study, random_dataset(false)).points.at(0);
+  REQUIRE(point.random.size() == 4);
+  for (std::size_t k = 1; k < point.random_sd.size(); ++k) {
+    double mean = 0.0, squares = 0.0;
+    for (const auto& curve : point.random) mean += curve.quality[k] / 4.0;
+    for (const auto& curve : point.random) squares += std::pow(curve.quality[k] - mean, 2);
+    CHECK(squares > 1e-8);
+    CHECK_THAT(point.random_mean[k], WithinRel(mean, 1e-12));
+    CHECK_THAT(point.random_sd[k], WithinRel(std::sqrt(squares / 3.0), 1e-12));
   }
 }
 

@@ -12,7 +12,9 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "larger.hpp"
 #include "small_studies.hpp"
+#include "training_tasks.hpp"
 #include "verbs/networks/latent_codes.hpp"
 
 using namespace headway;
@@ -190,6 +192,29 @@ TEST_CASE("the first weights of a run are what its untrained control decodes", "
     CHECK(run.all_layers.layer == 0);
     CHECK(run.all_layers.train.size() == 0);
   }
+}
+
+TEST_CASE("the untrained control of a trained network decodes the weights that it began with",
+          "[torch]") {
+  Study study = fuzzy_study();
+  study.latents.shuffles = 0;
+  const TrainedNetwork first = first_network(study);
+  TrainedNetwork other = first;  // as training would leave it
+  testing::shake(&other.parameters);
+  Observer observer;
+  const auto result = headway::latents({first, other}, &headway::make_generated_task, observer);
+  REQUIRE(result.runs.size() == 2);
+  double moved = 0.0;
+  for (std::size_t l = 0; l < 2; ++l) {
+    for (std::size_t d = 0; d < result.runs[0].layers[l].decoders.size(); ++d) {
+      const headway::DecoderReport& before = result.runs[0].layers[l].decoders[d];
+      const headway::DecoderReport& after = result.runs[1].layers[l].decoders[d];
+      CHECK(after.untrained == before.decoding.held_out);
+      CHECK(after.untrained_standard_error == before.decoding.standard_error);
+      moved = testing::larger(moved, std::abs(after.untrained - after.decoding.held_out));
+    }
+  }
+  CHECK(moved > 1e-3);
 }
 
 TEST_CASE("in the first layer a token's weight on itself knows nothing of the context", "[torch]") {

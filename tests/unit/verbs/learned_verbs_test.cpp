@@ -152,7 +152,7 @@ TEST_CASE("the first start is near no attention, a draw from the prior, or what 
   tasks::Dataset data = small_dataset();
   learn_attention(study, data);
   Observer quiet;
-  const LearnedProblem learned = make_learned_problem(study, data, quiet);
+  const headway::LearnedProblem learned = make_learned_problem(study, data, quiet);
   REQUIRE(learned.given.size() == learned.train->dimension());
   CHECK(learned.given.size() == 3 * kFeatures * kFeatures);
   const VectorXd drawn = VectorXd::LinSpaced(learned.given.size(), 1.0, 2.0);

@@ -78,6 +78,21 @@ TEST_CASE("of several minima that extra starts find the lowest is taken, and sai
   CHECK(std::count_if(quiet.all.begin(), quiet.all.end(), told) == 0);
 }
 
+TEST_CASE("the spread of the starts is the largest, so more starts never make it less") {
+  const double size = 800.0;
+  const tasks::Dataset data = told_dataset(size);
+  headway::Study study = study_of(0.1 * size * size);
+  Observer quiet;
+  double largest = 0.0;
+  for (int starts = 1; starts <= 8; ++starts) {  // the first ones are the same
+    study.solve.extra_starts = starts;
+    const double spread = headway::solve(study, data, quiet).points.at(0).start_spread;
+    CHECK(spread >= largest);
+    largest = spread;
+  }
+  CHECK(largest > 1.0);
+}
+
 TEST_CASE("where every start ends in one minimum nothing changes") {
   const tasks::Dataset data = told_dataset(1.0);
   headway::Study study = study_of(0.1);

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/training/head_removal.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
@@ -20,11 +21,17 @@ namespace {
 
 constexpr int kHeads = 3;
 
-/// A network of random weights on fuzzy logic, and a study that prunes it.
+/// A network of random weights on a generated task, and a study that prunes it.
 struct Problem {
-  explicit Problem(const std::string& variant) {
-    network.study.task.set_kind(headway::TaskKind::kFuzzyLogic);
-    network.study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
+  explicit Problem(const std::string& variant,
+                   headway::TaskKind kind = headway::TaskKind::kFuzzyLogic) {
+    network.study.task.set_kind(kind);
+    if (kind == headway::TaskKind::kSraven) {
+      network.study.task.as<tasks::SravenOptions>().features = 2;
+      network.study.task.as<tasks::SravenOptions>().values = 5;
+    } else {
+      network.study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
+    }
     network.study.train.model = testing::small_model();
     network.study.train.model.attention = variant;
     network.study.train.run.device = training::Device::kCpu;
@@ -228,6 +235,72 @@ TEST_CASE("networks that are pruned are counted, and grouped over their seeds", 
                                 result.runs[1].network.baselines[i].accuracy_drop.spearman),
                          1e-12));
   }
+}
+
+TEST_CASE("SRAVEN is pruned on held-out rules, and groups tell its accuracy from its loss",
+          "[torch]") {
+  Problem p("softmax", headway::TaskKind::kSraven);
+  p.study.prune.cumulative = false;
+  p.study.prune.trained().examples = 500;  // so that a few are right
+  const headway::NetworkPruneResult result = p.prune();
+  const headway::NetworkPruning& network = result.runs.front().network;
+  CHECK(network.measured_on == "held_out");
+  CHECK(network.greedy_on == "validation");
+  REQUIRE(result.runs.front().splits.back().split == "held_out");
+  CHECK(result.runs.front().heads[4].loss.mean == result.runs.front().splits.back().loss[4].mean);
+  REQUIRE(result.groups.size() == 1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const headway::NetworkScore& score = network.baselines[i];
+    INFO(score.name);
+    REQUIRE(std::isfinite(score.accuracy_drop.spearman));
+    REQUIRE(std::abs(score.accuracy_drop.spearman - score.error_rise.spearman) > 0.01);
+    CHECK(result.groups[0].scores[i].drop.mean == score.accuracy_drop.spearman);
+    CHECK(result.groups[0].scores[i].rise.mean == score.error_rise.spearman);
+  }
+}
+
+TEST_CASE("random orders have the mean, the spread and the error of their qualities", "[torch]") {
+  Problem p("softmax");
+  p.study.prune.random_orders = 5;
+  p.study.prune.greedy = false;
+  const headway::NetworkPruning network = p.prune().runs.front().network;
+  REQUIRE(network.random.size() == 5);
+  REQUIRE(network.random_sd.size() == 5);
+  for (std::size_t k = 1; k < 5; ++k) {
+    double mean = 0.0, squares = 0.0;
+    for (const auto& curve : network.random) mean += curve.quality[k].accuracy.mean / 5.0;
+    for (const auto& curve : network.random) {
+      squares += std::pow(curve.quality[k].accuracy.mean - mean, 2);
+    }
+    CHECK(squares > 1e-6);
+    CHECK_THAT(network.random_mean[k], WithinAbs(mean, 1e-12));
+    CHECK_THAT(network.random_sd[k], WithinAbs(std::sqrt(squares / 4.0), 1e-12));
+    CHECK_THAT(network.random_error[k], WithinAbs(std::sqrt(squares / 20.0), 1e-12));
+  }
+}
+
+TEST_CASE("a head's sensitivity is the mean size of the slopes of its mask", "[torch]") {
+  Problem p("softmax");
+  p.study.prune.cumulative = false;
+  const auto heads = p.prune().runs.front().heads;
+  auto ready = headway::ready_for_gradients(p.network, 1, &headway::make_generated_task);
+  std::vector<double> size(6, 0.0), sum(6, 0.0);
+  constexpr Index kExamples = 6;
+  for (Index i = 0; i < kExamples; ++i) {
+    const std::vector<double> slopes = training::mask_derivatives(
+        p.network.study.train.model, p.network.parameters, ready.trainer->gradients("train", i, 1));
+    REQUIRE(slopes.size() == 6);
+    for (std::size_t h = 0; h < 6; ++h) {
+      size[h] += std::abs(slopes[h]) / kExamples;
+      sum[h] += slopes[h] / kExamples;
+    }
+  }
+  double cancelled = 0.0;
+  for (std::size_t h = 0; h < 6; ++h) {
+    CHECK_THAT(heads[h].gradient_sensitivity, WithinAbs(size[h], 1e-6 * size[h]));
+    cancelled = std::max(cancelled, 1.0 - std::abs(sum[h]) / size[h]);
+  }
+  CHECK(cancelled > 0.1);  // slopes of both signs
 }
 
 TEST_CASE("an interrupted run is left out, and an encoder is refused", "[torch]") {

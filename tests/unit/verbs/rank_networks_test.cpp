@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -31,9 +32,36 @@ class Share final : public Observer {
   std::vector<std::pair<double, double>> told;
 };
 
-/// A network of random weights on fuzzy logic, two layers of three heads.
+/// A pattern task that asks for two answers, of which the first is always the same. `unused` more
+/// classes never occur.
+class OneRealAnswer final : public training::TrainingTask {
+ public:
+  explicit OneRealAnswer(Index unused) : format_(pattern_.format()) { format_.outputs += unused; }
+  const training::TaskFormat& format() const override { return format_; }
+  const std::vector<std::string>& splits() const override { return pattern_.splits(); }
+  Index size(std::string_view split) const override { return pattern_.size(split); }
+  std::string_view selection_split() const override { return pattern_.selection_split(); }
+  void batch(std::string_view split, Index first, Index count,
+             training::TaskBatch& out) const override {
+    pattern_.batch(split, first, count, out);
+    for (std::size_t i = 0; i < out.classes.size(); i += 2) out.classes[i] = 0;
+  }
+
+ private:
+  testing::PatternTask pattern_{5, 2};
+  training::TaskFormat format_;
+};
+
+TaskMaker one_real_answer(Index unused) {
+  return [unused](const Study&) {
+    return TrainTask{std::make_unique<OneRealAnswer>(unused), "", {}, ""};
+  };
+}
+
+/// A network of random weights, two layers of three heads; on fuzzy logic unless told.
 struct Problem {
-  explicit Problem(const std::string& variant) {
+  explicit Problem(const std::string& variant, TaskMaker maker = &make_generated_task)
+      : make(std::move(maker)) {
     network.study.task.set_kind(TaskKind::kFuzzyLogic);
     network.study.task.as<tasks::FuzzyLogicOptions>().sequence_length = 7;
     network.study.train.model = testing::small_model();
@@ -41,7 +69,7 @@ struct Problem {
     network.study.train.run.device = training::Device::kCpu;
     network.study.threads = 2;
     network.label = network.variant = variant;
-    task = make_generated_task(network.study);
+    task = make(network.study);
     network.parameters = testing::shaken_parameters(network.study.train.model, task.task->format());
     study = network.study;
     study.rank.examples = kExamples;
@@ -49,7 +77,7 @@ struct Problem {
   }
   [[nodiscard]] HeadRanking rank() const {
     Share share;
-    const RankResult result = rank_networks(study, {&network, 1}, &make_generated_task, share);
+    const RankResult result = rank_networks(study, {&network, 1}, make, share);
     CHECK(result.threads == study.threads);
     REQUIRE(share.told.size() == 6);  // heads
     for (std::size_t i = 0; i < 6; ++i) {
@@ -59,10 +87,11 @@ struct Problem {
   }
   [[nodiscard]] training::TaskBatch examples() const {
     training::TaskBatch out;
-    task.task->batch("validation", 0, kExamples, out);
+    task.task->batch(task.task->selection_split(), 0, kExamples, out);
     return out;
   }
 
+  TaskMaker make;
   TrainedNetwork network;
   TrainTask task;
   Study study;
@@ -78,14 +107,15 @@ MatrixXd engine_embeddings(const Problem& p, std::vector<NamedTensor> parameters
   const Index features = p.network.study.train.model.model_dim;
   const Index outputs = p.task.task->format().outputs, scored = p.task.task->format().scored;
   MatrixXd out(kExamples, features);
-  auto ready = ready_network(p.network, p.network.study, &make_generated_task);
+  auto ready = ready_network(p.network, p.network.study, p.make);
   for (Index d = 0; d < features; ++d) {
     NamedTensor& weights = named(&parameters, "logits.weight");
     std::fill(weights.values.begin(), weights.values.end(), 0.0F);
     weights.values[static_cast<std::size_t>(d)] = 1.0F;
     std::fill_n(named(&parameters, "logits.bias").values.begin(), outputs, 0.0F);
     ready.trainer->set_parameters(parameters);
-    const std::vector<float> answers = ready.trainer->outputs("validation", 0, kExamples);
+    const std::vector<float> answers =
+        ready.trainer->outputs(p.task.task->selection_split(), 0, kExamples);
     for (Index i = 0; i < kExamples; ++i) {
       out(i, d) = answers.at(static_cast<std::size_t>(((i + 1) * scored - 1) * outputs));
     }
@@ -146,10 +176,13 @@ struct Rises {
 Rises rises_by_hand(const Problem& p, const std::vector<NamedTensor>& pruned) {
   const training::TaskBatch batch = p.examples();
   const Index outputs = p.task.task->format().outputs, scored = p.task.task->format().scored;
-  MatrixXd y(kExamples, outputs);
+  MatrixXd y = MatrixXd::Zero(kExamples, outputs);
   for (Index i = 0; i < kExamples; ++i) {
-    for (Index o = 0; o < outputs; ++o) {
-      y(i, o) = batch.targets.at(static_cast<std::size_t>(((i + 1) * scored - 1) * outputs + o));
+    const auto last = static_cast<std::size_t>((i + 1) * scored - 1);
+    if (!batch.classes.empty()) y(i, batch.classes.at(last)) = 1.0;
+    for (Index o = 0; o < outputs && batch.classes.empty(); ++o) {
+      y(i, o) =
+          batch.targets.at(last * static_cast<std::size_t>(outputs) + static_cast<std::size_t>(o));
     }
   }
   const MatrixXd x = engine_embeddings(p, p.network.parameters), z = engine_embeddings(p, pruned);
@@ -163,11 +196,15 @@ Rises rises_by_hand(const Problem& p, const std::vector<NamedTensor>& pruned) {
   return out;
 }
 
-double value_of(const HeadRanking& ranking, const std::string& column, std::size_t head) {
+const RankColumn& column_of(const HeadRanking& ranking, const std::string& name) {
   const auto at = std::find_if(ranking.columns.begin(), ranking.columns.end(),
-                               [&](const RankColumn& one) { return one.name == column; });
+                               [&](const RankColumn& one) { return one.name == name; });
   REQUIRE(at != ranking.columns.end());
-  return at->value.at(head);
+  return *at;
+}
+
+double value_of(const HeadRanking& ranking, const std::string& column, std::size_t head) {
+  return column_of(ranking, column).value.at(head);
 }
 
 }  // namespace
@@ -200,6 +237,62 @@ TEST_CASE("removals are those of a network whose head was taken out by hand", "[
     CHECK_THAT(value_of(ranking, "removal_mean_refitted", kRow),
                WithinAbs(at_mean.refitted, kEngine));
   }
+}
+
+TEST_CASE("of several answers heads are ranked by the last, which the embedding is of", "[torch]") {
+  constexpr std::size_t kRow = 4;  // head 2 of layer 2
+  const Problem p("softmax", one_real_answer(0));
+  const HeadRanking ranking = p.rank();
+  const Rises wanted = rises_by_hand(p, without_by_hand(p));
+  CHECK_THAT(ranking.loss, WithinAbs(wanted.whole, kEngine));
+  CHECK_THAT(value_of(ranking, "removal_zero_fixed", kRow), WithinAbs(wanted.fixed, kEngine));
+  CHECK(std::abs(wanted.fixed) > 10.0 * kEngine);
+}
+
+TEST_CASE("classes that no example has change no loss and no cost of a head", "[torch]") {
+  constexpr Index kUnused = 5;
+  const Problem plain("softmax", one_real_answer(0));
+  Problem more("softmax", one_real_answer(kUnused));
+  more.network.parameters = plain.network.parameters;
+  for (const char* name : {"logits.weight", "logits.bias"}) {
+    NamedTensor& tensor = named(&more.network.parameters, name);
+    const std::size_t row = tensor.values.size() / static_cast<std::size_t>(tensor.shape.front());
+    tensor.shape.front() += kUnused;
+    tensor.values.resize(tensor.values.size() + row * kUnused, 0.0F);
+  }
+  const HeadRanking without = plain.rank(), with = more.rank();
+  CHECK_THAT(with.loss, WithinAbs(without.loss, 1e-14));
+  CHECK(with.accuracy == without.accuracy);
+  CHECK(with.estimate == without.estimate);
+  for (const RankColumn& column : without.columns) {
+    if (column.name == "gradient") continue;  // is of the network's own loss, which has all logits
+    INFO(column.name);
+    CHECK(column_of(with, column.name).value == column.value);
+    CHECK(column_of(with, column.name).error == column.error);
+  }
+}
+
+TEST_CASE("a head's gradient is the mean size of the slopes of its mask", "[torch]") {
+  const Problem p("softmax");
+  const RankColumn gradient = column_of(p.rank(), "gradient");
+  auto ready = ready_for_gradients(p.network, 1, p.make);
+  std::vector<double> size(6, 0.0), sum(6, 0.0);
+  for (Index i = 0; i < kExamples; ++i) {
+    const std::vector<double> slopes =
+        training::mask_derivatives(p.network.study.train.model, p.network.parameters,
+                                   ready.trainer->gradients("validation", i, 1));
+    REQUIRE(slopes.size() == 6);
+    for (std::size_t h = 0; h < 6; ++h) {
+      size[h] += std::abs(slopes[h]) / kExamples;
+      sum[h] += slopes[h] / kExamples;
+    }
+  }
+  double cancelled = 0.0;
+  for (std::size_t h = 0; h < 6; ++h) {
+    CHECK_THAT(gradient.value[h], WithinAbs(size[h], 1e-6 * size[h]));
+    cancelled = std::max(cancelled, 1.0 - std::abs(sum[h]) / size[h]);
+  }
+  CHECK(cancelled > 0.1);  // slopes of both signs
 }
 
 TEST_CASE("networks whose heads cannot be ranked are refused", "[torch]") {

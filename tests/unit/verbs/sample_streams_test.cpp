@@ -85,6 +85,25 @@ TEST_CASE("the second point of a seed is not the first point of the next seed") 
   CHECK(one.points[1].log_evidence != two.points[0].log_evidence);
 }
 
+TEST_CASE("at large width the evidence of samples is the theory's, with several outputs too") {
+  // 8 examples of 2 outputs: the constant -P C / 2 log 2 pi would be 7.4 nats less without C.
+  Rng rng(6, StreamPurpose::kTests);
+  const tasks::Dataset data = random_dataset({2}, {8, 4, 3}, rng, 2);
+  headway::Study study = twice(1);
+  study.model.widths = {{2000}};
+  study.model.temperatures = {0.3};
+  study.sample.draws = 400;
+  Observer quiet;
+  const headway::SampleResult result = headway::sample(study, data, quiet);
+  const headway::SamplePoint& point = result.points.at(0);
+  const theory::SaddleEvidence& laplace = result.solve.points.at(0).evidence;
+  REQUIRE(laplace.method == "laplace");
+  CHECK(point.evidence_reason.empty());
+  CHECK(point.log_evidence_error < 0.1);
+  CHECK_THAT(point.log_evidence, Catch::Matchers::WithinAbs(laplace.log_evidence,
+                                                            0.01 + 5.0 * point.log_evidence_error));
+}
+
 TEST_CASE("chains of another readout or attention are not gone on with") {
   const headway::Study study = twice(1);
   const tasks::Dataset data = small_dataset();

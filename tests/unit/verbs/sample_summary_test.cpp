@@ -8,6 +8,7 @@
 
 #include "catch.hpp"
 #include "headway/posterior/tempered_evidence.hpp"
+#include "learned_problems.hpp"
 #include "verbs/theory/learned_summary.hpp"
 
 using namespace headway;  // NOLINT(google-build-using-namespace)
@@ -117,6 +118,82 @@ TEST_CASE("the worst diagnostics are kept, and what is undefined says nothing") 
   CHECK(point.rhat_max == 1.03);
   CHECK(point.ess_bulk_min == 250.0);
   CHECK(point.ess_tail_min == 190.0);
+}
+
+TEST_CASE("the least energy statistic is that of the worst chain, whichever it is") {
+  const double none = std::nan("");
+  for (const std::vector<double>& of_chains :
+       {std::vector{0.5, none, 0.9}, {0.9, 0.5, none}, {none, 0.9, 0.5}, {0.5, 0.9}}) {
+    sampling::SamplingResult result;
+    result.summary.ebfmi = of_chains;
+    SamplePoint point;
+    describe_run(result, point);
+    CHECK(point.ebfmi_min == 0.5);
+  }
+}
+
+TEST_CASE("kept weights of attention are those whose logits the chain has") {
+  for (const testing::LearnedProblem& problem : testing::learned_problems()) {
+    INFO(problem.name);
+    const posterior::LearnedChain target =
+        testing::learned_chain(problem, testing::learned_data(problem));
+    const model::AttentionCoordinates& coordinates = target.coordinates();
+    Rng rng(19, StreamPurpose::kTests);
+    ChainRecord chain;
+    chain.positions.resize(static_cast<std::size_t>(target.dimension()));
+    rng.fill_normal(chain.positions);
+    const VectorXd z = Eigen::Map<const VectorXd>(chain.positions.data(), target.dimension())
+                           .head(target.weights());
+    SamplePoint point;
+    point.draws = 1;
+    point.attention.emplace();
+    keep_attention_weights({chain}, target, point);
+    const Tensor& kept = point.attention->weights;
+    REQUIRE(kept.shape == std::vector<Index>{1, 1, target.weights()});
+    const model::AttentionPrior& prior = problem.prior;
+    const Index n0 = coordinates.features();
+    for (std::size_t l = 0; l < prior.heads.size(); ++l) {
+      for (int h = 0; h < prior.heads[l]; ++h) {
+        if (prior.is_frozen(l, h)) continue;
+        const double* at = kept.values.data() + coordinates.offset(l, h);
+        const bool matrix = prior.form == model::AttentionPriorForm::kMatrix;
+        const Index rows = matrix ? n0 : prior.dims;
+        const Eigen::Map<const MatrixXd> first(at, rows, n0);
+        MatrixXd weights = first;
+        if (!matrix) {
+          const Eigen::Map<const MatrixXd> keys(at + rows * n0, rows, n0);
+          weights = first.transpose() * keys / std::sqrt(static_cast<double>(rows));
+        }
+        CHECK((weights - coordinates.weights(z, l, h)).norm() < 1e-12 * weights.norm());
+      }
+    }
+  }
+}
+
+TEST_CASE("the size of a matrix counts entries off the diagonal twice") {
+  // u11^2 + u22^2 + 2 u12^2 = 66 in every draw, though the first half has small u12 and the second
+  // has large ones: counted once, they would look like chains that have not mixed.
+  constexpr double kEntries[4][3] = {
+      {8.0, 1.0, 0.0}, {7.0, 2.0, 3.0}, {5.0, 4.0, 3.0}, {4.0, 5.0, 0.0}};
+  constexpr Index kDraws = 200;
+  std::vector<ChainRecord> chains(2);
+  Rng rng(20, StreamPurpose::kTests);
+  const auto sign = [&] { return rng.uniform() < 0.5 ? -1.0 : 1.0; };
+  for (ChainRecord& chain : chains) {
+    for (Index d = 0; d < kDraws; ++d) {
+      const double* u = kEntries[(d < kDraws / 2 ? 0 : 2) + rng.uniform_index(2)];
+      const bool exchanged = rng.uniform() < 0.5;
+      for (const double entry : {u[exchanged ? 2 : 0], u[1], u[exchanged ? 0 : 2]}) {
+        chain.entries.push_back(sign() * entry);
+      }
+      for (int i = 0; i < 3; ++i) chain.attention.push_back(rng.normal());
+    }
+  }
+  SamplePoint point;
+  point.draws = kDraws;
+  summarize_attention(chains, {2}, point);
+  CHECK(point.rhat_max > 1.0);
+  CHECK(point.rhat_max < 1.5);
 }
 
 TEST_CASE("a run is described by sums, means and the worst of its chains") {

@@ -168,6 +168,28 @@ TEST_CASE("a grid is trained, saved, stopped, gone on with, and skipped where do
   }
 }
 
+TEST_CASE("the time of a run that is gone on with counts that of its earlier calls", "[torch]") {
+  const std::vector<TrainRun> runs = two_runs();
+  std::optional<TrainedRun> kept;
+  TrainHooks hooks;
+  hooks.save = [&](std::size_t, const TrainedRun& run) { kept = run; };
+  StoppingObserver stopping(10);
+  headway::train({runs.data(), 1}, &headway::make_generated_task, stopping, hooks);
+  REQUIRE(kept);
+  REQUIRE_FALSE(kept->done());
+  kept->training_seconds = 1000.0;
+  hooks.load = [&, earlier = *kept](std::size_t) { return std::optional(earlier); };
+  std::vector<double> saved;
+  hooks.save = [&](std::size_t, const TrainedRun& run) { saved.push_back(run.training_seconds); };
+  Observer observer;
+  const TrainResult whole =
+      headway::train({runs.data(), 1}, &headway::make_generated_task, observer, hooks);
+  REQUIRE(whole.runs.at(0).done());
+  CHECK(whole.runs[0].training_seconds > 1000.0);
+  REQUIRE(saved.size() > 1);
+  for (const double seconds : saved) CHECK(seconds > 1000.0);
+}
+
 TEST_CASE("runs at once have the same bits, and are told of one at a time", "[torch]") {
   std::vector<TrainRun> runs(5);
   for (std::size_t i = 0; i < runs.size(); ++i) {
