@@ -121,7 +121,7 @@ def row():
     here = [mean_and_error(values("softmax", start, 120, "accuracy")) for start in STARTS]
     cold, hot = (shown(mean, 2, error) for mean, error in here)
     return ["Learned attention: accuracy of softmax on the copy task, 120 examples", "-",
-            f"from no attention {cold}, from the head that knows {hot}", "two branches, with hysteresis",
+            f"from no attention {cold}, from the head that knows {hot}", "the start of searches decides",
             f"[page](learned-attention.md), [data]({DATA}.json)"]
 
 

@@ -51,9 +51,10 @@ LearnedMinimum learned_saddle_point(const LearnedSetting& setting, const VectorX
 
 /// The minima that differ, lowest action first. Minima are the same when action, U and attention
 /// agree but for what leaves the network as it is. That is an exchange of heads. With linear
-/// attention W -> R W, U -> R U R^T does, too, for any orthogonal R that mixes the learned heads of
-/// a layer; for one head R is a sign. So there eigenvalues are compared: of all U_l, and of the
-/// products <W_h, W_h'> of each layer. Minima that did not converge are kept only where none did.
+/// attention W_h -> sum_k O_hk W_k, U_l -> O U_l O^T over the learned heads of a layer does, too,
+/// for any orthogonal O (form kMatrix), or any signs (kQueriesKeys). So there eigenvalues are
+/// compared: of all U_l, and of the products <W_h, W_h'> of each layer. Minima that did not
+/// converge are kept only where none did.
 std::vector<LearnedMinimum> distinct_minima(std::vector<LearnedMinimum> minima,
                                             const model::AttentionCoordinates& weights);
 
