@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -124,6 +125,19 @@ void refuse_partial_of_another_run(const Options& options, const Job& job, std::
                           "repeat the command that made it, choose another -o, or start afresh "
                           "with --force",
                           options.output, fmt::join(differences, "; ")));
+}
+
+bool is_set(const Options& options, const std::string& key) {
+  return std::ranges::any_of(options.overlays, [&key](const std::string& overlay) {
+    return io::overlay_key(overlay) == key;
+  });
+}
+
+void warn_of_unused(const Options& options, const std::vector<std::string>& keys,
+                    const std::string& why, Observer& observer) {
+  for (const std::string& key : keys) {
+    if (is_set(options, key)) observer.warning(fmt::format("{} has no effect: {}", key, why));
+  }
 }
 
 void note_environment(const Study& study, Observer& observer) {

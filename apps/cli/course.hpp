@@ -103,6 +103,13 @@ bool is_result_of_another_verb(const Options& options, std::string_view kind);
 /// another run than this job. `kind`: of the result of this job.
 void refuse_partial_of_another_run(const Options& options, const Job& job, std::string_view kind);
 
+/// Whether --set gives the key.
+bool is_set(const Options& options, const std::string& key);
+
+/// Warns of those keys that the command line sets, although nothing here looks at them.
+void warn_of_unused(const Options& options, const std::vector<std::string>& keys,
+                    const std::string& why, Observer& observer);
+
 /// Version, BLAS, threads and instruction sets, for -v.
 void note_environment(const Study& study, Observer& observer);
 

@@ -14,7 +14,6 @@
 #include "headway/model/path_index.hpp"
 #include "json_text.hpp"
 #include "table.hpp"
-#include "theory_course.hpp"
 #include "trained_data.hpp"
 #include "verbs.hpp"
 

@@ -69,13 +69,6 @@ void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
       numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
 }
 
-/// Whether --set gives the key.
-bool is_set(const Options& options, const std::string& key) {
-  return std::ranges::any_of(options.overlays, [&key](const std::string& overlay) {
-    return io::overlay_key(overlay) == key;
-  });
-}
-
 /// Of options that change nothing with these data or this sampler.
 void warn_of_idle_options(const Options& options, const TheoryJob& job, bool samples,
                           Observer& observer) {
@@ -145,13 +138,6 @@ tasks::Dataset given_data(const Options& options, const Study& study) {
 }
 
 }  // namespace
-
-void warn_of_unused(const Options& options, const std::vector<std::string>& keys,
-                    const std::string& why, Observer& observer) {
-  for (const std::string& key : keys) {
-    if (is_set(options, key)) observer.warning(fmt::format("{} has no effect: {}", key, why));
-  }
-}
 
 tasks::Dataset theory_data(const Options& options, const Study& study) {
   tasks::Dataset dataset = given_data(options, study);

@@ -49,10 +49,6 @@ std::string read_theory_data(const Options& options, TheoryJob& job, TheoryVerb 
                              Observer& observer);
 std::string theory_plan(const Options& options, const TheoryJob& job, const std::string& verb);
 
-/// Warns of those keys that the command line sets, although nothing here looks at them.
-void warn_of_unused(const Options& options, const std::vector<std::string>& keys,
-                    const std::string& why, Observer& observer);
-
 /// Hooks that keep checkpoints beside the result, until it is complete; none without a result
 /// file.
 template <class Checkpoints>

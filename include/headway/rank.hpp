@@ -19,8 +19,9 @@ namespace headway {
 ///   cut_without_theory, cut_of_theory   rise for the theory's predictor with U = 1, and with its
 ///     own U at N = 10, at the temperature that makes the first the readout
 /// The estimate is analysis::combine() of study.rank.readout. Errors: kBadData for contributions of
-/// several layers, for data of another form, and for labels that cannot be told apart. Cost for p
-/// parts and P examples of C classes: p inversions of (C P)^3 with the theory, P^3 without.
+/// several layers, for data of another form, for labels that cannot be told apart, and for more
+/// examples than the memory holds kernels of. Cost for p parts and P examples of C classes: p
+/// inversions of (C P)^3 with the theory, P^3 without.
 RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observer& observer);
 
 /// The same of the heads of trained transformers. A head is removed from the network itself: its
@@ -29,8 +30,8 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
 /// expected_MODE_READOUT for the modes mean and zero; both cuts, of the parts of the head's layer;
 /// gradient (eq. 21 of training), weight_norm, and attention_entropy in nats where attention sums
 /// to 1. Errors: kBadStudy for texts, encoders and linear-value networks; kBadData where the heads
-/// have no effect. The removal checks itself first (training::check_removal()). Cost: two reference
-/// passes over study.rank.examples for each head.
+/// have no effect, and as above for labels and memory. The removal checks itself first
+/// (training::check_removal()). Cost: two reference passes over study.rank.examples for each head.
 RankResult rank_networks(const Study& study, std::span<const TrainedNetwork> networks,
                          const TaskMaker& make_task, Observer& observer);
 

@@ -143,14 +143,13 @@ bool GeodesicDescent::finished() {
   // The norm above measures U_l in units of its infinite-width value. Far from infinite width these
   // say little. So take units of U itself.
   const bool still = summary_.iterations > 0 && summary_.history.back().log_step <= kStill;
-  if ((still || summary_.iterations >= options_.max_iterations) &&
-      own_gradient_norm() <= options_.gradient_tolerance) {
+  const bool last = summary_.iterations >= options_.max_iterations;
+  if ((still || last) && own_gradient_norm() <= options_.gradient_tolerance) {
     summary_.converged = true;
     summary_.message = fmt::format("converged: gradient norm {:.1e} <= {:.1e} in units of U",
                                    own_gradient_norm(), options_.gradient_tolerance);
     return true;
   }
-  const bool last = summary_.iterations >= options_.max_iterations;
   if ((last || spins()) && converges_to_rounding()) return true;
   if (last) {
     summary_.message = fmt::format(
