@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kTries = 3;  // another process that ends may remove the folder meanwhile
+constexpr int kReadTries = 100;
 constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
 
@@ -36,6 +37,21 @@ std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std:
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// Reads a checkpoint; false when it is not there. Another process on the same output may remove it
+/// at any moment, or put another in its place.
+bool read_if_there(const std::string& file_path, const CheckpointReader& read) {
+  std::error_code ignored;
+  for (int tries = 1; fs::exists(file_path, ignored); ++tries) {
+    try {
+      read_checkpoint(file_path, read);
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kMissingFile || tries == kReadTries) throw;
+    }
+  }
+  return false;
 }
 
 /// Why a checkpoint is not that of a part, nearest cause first; empty when it is.
@@ -73,7 +89,8 @@ Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
 void Checkpoints::look(const std::string& name) {
   const std::string file_path = (fs::path(folder_) / name).string();
   CheckpointHeader found;
-  read_checkpoint(file_path, [&](const CheckpointHeader& header, const auto&) { found = header; });
+  const auto keep = [&](const CheckpointHeader& header, const auto&) { found = header; };
+  if (!read_if_there(file_path, keep)) return;
   using Reasons = std::vector<std::string>;
   std::map<std::pair<bool, std::size_t>, Reasons> why_not;  // by: of another study, how many
   for (const ComputationPart& part : parts_) {
@@ -100,14 +117,12 @@ std::string Checkpoints::path_of(const std::string& name) const {
 bool Checkpoints::load(std::size_t part,
                        const std::function<void(const Hdf5InputFile&)>& read) const {
   const ComputationPart& wanted = parts_.at(part);
-  const std::string file_path = path_of(wanted.name);
-  std::error_code ignored;
-  if (!fs::exists(file_path, ignored)) return false;
   bool fits = false;
-  read_checkpoint(file_path, [&](const CheckpointHeader& header, const Hdf5InputFile& file) {
-    fits = mismatch(header, verb_, wanted).empty();
-    if (fits) read(file);
-  });
+  read_if_there(path_of(wanted.name),
+                [&](const CheckpointHeader& header, const Hdf5InputFile& file) {
+                  fits = mismatch(header, verb_, wanted).empty();
+                  if (fits) read(file);
+                });
   return fits;
 }
 

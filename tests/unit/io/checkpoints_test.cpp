@@ -3,12 +3,14 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
+#include <thread>
 
 #include "catch.hpp"
 #include "headway/error.hpp"
@@ -277,6 +279,37 @@ TEST_CASE("truncated, lengthened and damaged checkpoints are refused") {
   }
   write_file(file_path, good);
   CHECK(SampleCheckpoints(result, two_points(), "data", false).resumable() == 1);
+}
+
+TEST_CASE("a checkpoint that another process removes while it is read counts as absent") {
+  const testing::ScratchDirectory folder;
+  const SampleCheckpoints ours(folder.file("r.h5"), two_points(), "data", false);
+  ours.hooks().save(1, full_state());
+  const std::string file = (*fs::directory_iterator(ours.folder())).path().string();
+  const std::string kept = folder.file("kept");
+  fs::rename(file, kept);
+  std::atomic<bool> stop = false;
+  std::thread other([&] {  // links and removals are atomic, as those of another process
+    while (!stop) {
+      fs::create_hard_link(kept, file);
+      fs::remove(file);
+    }
+  });
+  int found = 0, absent = 0;
+  std::string fault;
+  for (int i = 0; i < 3000 && fault.empty(); ++i) {
+    try {
+      ++(ours.hooks().load(1) ? found : absent);
+      SampleCheckpoints(folder.file("r.h5"), two_points(), "data", false);
+    } catch (const Error& error) {
+      fault = error.what();
+    }
+  }
+  stop = true;
+  other.join();
+  CHECK(fault == "");
+  CHECK(found > 0);
+  CHECK(absent > 0);
 }
 
 TEST_CASE("a pipe or a device in place of a checkpoint is refused, and not read") {
