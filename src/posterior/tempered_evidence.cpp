@@ -10,6 +10,7 @@ namespace {
 
 constexpr Index kBlocks = 10;  // of a chain's draws, for the jackknife
 constexpr int kBridgeIterations = 200;
+constexpr double kChainsApart = 3.0;  // error from the chains over that from the draws
 // Below it neighbours share no region. Eigen's exp() ends at 1e-308 or so, and never gives 0.
 constexpr double kNoOverlap = 1e-290;
 
@@ -69,6 +70,13 @@ MatrixXd without(const MatrixXd& draws, Index block, Index blocks) {
   return rest;
 }
 
+/// Squared standard error of the mean of independent values; 0 for one.
+double squared_error_of_mean(const VectorXd& values) {
+  const auto count = static_cast<double>(values.size());
+  if (values.size() < 2) return 0.0;
+  return (values.array() - values.mean()).square().sum() / (count * (count - 1.0));
+}
+
 }  // namespace
 
 TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains) {
@@ -77,15 +85,17 @@ TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains) {
   double integral_variance = 0.0;
   double third_order = 0.0;
   const auto count = static_cast<double>(chains.size());
-  for (const TemperedDraws& chain : chains) {
+  VectorXd bridge_of(static_cast<Index>(chains.size())), integral_of(bridge_of);
+  for (std::size_t c = 0; c < chains.size(); ++c) {
+    const TemperedDraws& chain = chains[c];
     const MatrixXd& l = chain.log_likelihoods;
     if (l.rows() < 4 || l.cols() < 2 || !l.allFinite()) {
       return {numerics::kUndefined, numerics::kUndefined, numerics::kUndefined,
               numerics::kUndefined};
     }
     const Estimate whole = estimate(chain.inverse_temperatures, l);
-    result.bridge += whole.bridge / count;
-    result.integral += whole.integral / count;
+    bridge_of[static_cast<Index>(c)] = whole.bridge;
+    integral_of[static_cast<Index>(c)] = whole.integral;
     third_order += whole.third_order / count;
     const Index blocks = std::min(kBlocks, l.rows() / 2);
     VectorXd bridges(blocks);
@@ -100,7 +110,12 @@ TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains) {
     bridge_variance += factor * (bridges.array() - bridges.mean()).square().sum();
     integral_variance += factor * (integrals.array() - integrals.mean()).square().sum();
   }
-  result.bridge_error = std::sqrt(bridge_variance);
+  result.bridge = bridge_of.mean();
+  result.integral = integral_of.mean();
+  const double between = squared_error_of_mean(bridge_of);
+  result.chains_agree = !(between > kChainsApart * kChainsApart * bridge_variance);
+  result.bridge_error = std::sqrt(std::max(bridge_variance, between));
+  integral_variance = std::max(integral_variance, squared_error_of_mean(integral_of));
   result.integral_error = std::sqrt(integral_variance + third_order * third_order);
   return result;
 }

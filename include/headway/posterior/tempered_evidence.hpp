@@ -24,10 +24,14 @@ struct TemperedEvidence {
   ///   h (m_a + m_b) / 2 + h^2 (v_a - v_b) / 12.
   /// The error includes the change that third cumulants make.
   double integral = 0.0, integral_error = 0.0;
+  /// Whether the chains differ by less than three times what their own errors explain. If not, they
+  /// are too short.
+  bool chains_agree = true;
 };
 
-/// Mean over the chains. Monte Carlo errors are those of a jackknife over blocks of each chain's
-/// draws. At least 4 draws a chain, else NaN.
+/// Mean over the chains. The Monte Carlo error is the larger of two. One is a jackknife over blocks
+/// of each chain's draws. The other is the standard error of the mean of the chains: it sees what
+/// changes more slowly than a chain is long. At least 4 draws a chain, else NaN.
 TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains);
 
 }  // namespace headway::posterior

@@ -132,6 +132,12 @@ void summarize_replicas(const sampling::Checkpoint& state, double data_count, Sa
     point.evidence_reason = "too few draws, or a replica without a finite log likelihood";
     return;
   }
+  if (!evidence.chains_agree) {
+    point.warnings.push_back(fmt::format(
+        "log evidence differs between chains by more than their errors; its error is now {:.2g}. "
+        "Raise sample.warmup and sample.draws",
+        point.log_evidence_error));
+  }
   const double error = std::hypot(evidence.bridge_error, evidence.integral_error);
   if (std::abs(evidence.bridge - evidence.integral) > kWrongEvidence * error) {
     point.warnings.push_back(fmt::format(

@@ -116,11 +116,38 @@ TEST_CASE("the error of the bridge is a jackknife over ten blocks of draws, or f
 
 TEST_CASE("evidence of several chains is their mean, and its error falls with their number") {
   const TemperedEvidence a = tempered_evidence({noisy(60, 1)});
-  const TemperedEvidence b = tempered_evidence({noisy(60, 2)});
-  const TemperedEvidence both = tempered_evidence({noisy(60, 1), noisy(60, 2)});
+  const TemperedEvidence b = tempered_evidence({noisy(60, 4)});
+  const TemperedEvidence both = tempered_evidence({noisy(60, 1), noisy(60, 4)});
   CHECK_THAT(both.bridge, WithinRel((a.bridge + b.bridge) / 2.0, 1e-8));
   CHECK_THAT(both.integral, WithinRel((a.integral + b.integral) / 2.0, 1e-8));
-  CHECK_THAT(both.bridge_error, WithinRel(std::hypot(a.bridge_error, b.bridge_error) / 2.0, 1e-8));
+  const double within = std::hypot(a.bridge_error, b.bridge_error) / 2.0;
+  CHECK(std::abs(a.bridge - b.bridge) / 2.0 < within);
+  CHECK_THAT(both.bridge_error, WithinRel(within, 1e-8));
+  CHECK(both.chains_agree);
+}
+
+TEST_CASE("chains that differ by more than their errors make the error that of their mean") {
+  for (const double shift : {0.4, 4.0}) {
+    TemperedDraws moved = noisy(60, 2);
+    moved.log_likelihoods.array() += shift;
+    const TemperedEvidence a = tempered_evidence({noisy(60, 1)});
+    const TemperedEvidence b = tempered_evidence({moved});
+    const TemperedEvidence both = tempered_evidence({noisy(60, 1), moved});
+    const double within = std::hypot(a.bridge_error, b.bridge_error) / 2.0;
+    const double between = std::abs(a.bridge - b.bridge) / 2.0;
+    CAPTURE(within, between);
+    CHECK(between > within);
+    CHECK_THAT(both.bridge_error, WithinRel(between, 1e-8));
+    CHECK(both.integral_error > std::abs(a.integral - b.integral) / 2.0 * (1.0 - 1e-8));
+    CHECK(both.chains_agree == (between < 3.0 * within));
+  }
+  TemperedDraws far = noisy(60, 2);
+  far.log_likelihoods.array() += 4.0;
+  CHECK_FALSE(tempered_evidence({noisy(60, 1), far}).chains_agree);
+  // Three chains: the sample variance has one degree of freedom less.
+  const TemperedEvidence three = tempered_evidence({noisy(60, 1), noisy(60, 1), far});
+  const double gap = tempered_evidence({far}).bridge - tempered_evidence({noisy(60, 1)}).bridge;
+  CHECK_THAT(three.bridge_error, WithinRel(gap / 3.0, 1e-8));
 }
 
 TEST_CASE("a constant factor of the likelihood multiplies the evidence and leaves its error") {
