@@ -14,6 +14,7 @@ import learned  # noqa: E402
 import one_shot  # noqa: E402
 import posteriors  # noqa: E402
 import pretrained  # noqa: E402
+import ranking  # noqa: E402
 import removal  # noqa: E402
 from recorded import average, load, mean_and_error, of_kind, reproduced  # noqa: E402
 
@@ -36,6 +37,12 @@ class SentencesAboutHeads(unittest.TestCase):
                                  for one in one_shot.five("prune")])[0] for name, where in one_shot.looks() if where]
         self.assertEqual(len(looks), 18)
         self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
+
+    def test_intervals_of_rankings(self):
+        self.assertEqual(sum(share < 0.85 for share in ranking.shares_by_count(ranking.coverage)), 4)
+        self.assertEqual(sum(share < 0.85 for share in ranking.shares_by_count(ranking.measured_coverage)), 1)
+        for share in ranking.shares_by_count(ranking.coverage_less_noise):
+            self.assertTrue(0.85 <= share <= 0.95, share)
 
     def test_trained_heads(self):
         predictors, fresh = of_kind("hyla-heads", "prune"), of_kind("hyla-heads-fresh", "prune")

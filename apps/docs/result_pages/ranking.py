@@ -71,6 +71,14 @@ def coverage(rows, target):
     return statistics.mean(held)
 
 
+def coverage_less_noise(rows, target):
+    """The same with intervals as wide as deviation and error of the truth together, since the truth is measured, too."""
+    held = [abs(true - (low + high) / 2) <= math.hypot((high - low) / 2, NORMAL_90 * error) for row in rows
+            for low, high, true, error in zip(row["estimate"][target]["low"], row["estimate"][target]["high"],
+                                              row["truth"][target]["mean"], row["truth"][target]["error"])]
+    return statistics.mean(held)
+
+
 def claim_table():
     rows = [["task", *(f"{target}: {words}" for target in TARGETS for words in (
         "combined estimate", "best single column", "lead", "ceiling"))]]
@@ -109,12 +117,19 @@ def measured_coverage(rows, target):
     return statistics.mean(held)
 
 
+def shares_by_count(of):
+    """Shares of true rises in the intervals, by readout and number of examples."""
+    found = [row for task in FRESH for row in tasks()[task]]
+    return [of([row for row in found if row["n"] == count], target) for target in TARGETS for count in COUNTS]
+
+
 def coverage_table():
     rows = [["share of true rises in 90 % intervals", *(f"{count} examples" for count in COUNTS), "all"]]
     found = [row for task in FRESH for row in tasks()[task]]
-    for words, of in (("combined estimate", coverage), ("measured", measured_coverage)):
+    for words, of in (("combined estimate, {} readout", coverage), ("measured, {} readout", measured_coverage),
+                      ("combined, {}, error of the truth counted", coverage_less_noise)):
         for target in TARGETS:
-            rows.append([f"{words}, {target} readout",
+            rows.append([words.format(target),
                          *(shown(of([row for row in found if row["n"] == count], target), 2) for count in COUNTS),
                          shown(of(found, target), 2)])
     return rows
