@@ -86,22 +86,22 @@ void write_checkpoint(const std::string& file_path, const CheckpointHeader& head
 }
 
 void read_checkpoint(const std::string& file_path, const CheckpointReader& read) {
-  {
-    std::error_code ignored;
-    const auto status = std::filesystem::status(file_path, ignored);
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-      refuse_damaged(file_path, "it is no regular file");  // a pipe would wait, a device never end
+  std::error_code ignored;
+  const auto status = std::filesystem::status(file_path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    refuse_damaged(file_path, "it is no regular file");  // a pipe would wait, a device never end
+  }
+  std::string bytes = read_whole_file(file_path);
+  if (!has_digest(bytes)) {
+    if (is_of_older_format(file_path, bytes)) {
+      refuse_checkpoint(file_path, "an earlier version of Headway wrote it");
     }
-    const std::string bytes = read_whole_file(file_path);
-    if (!has_digest(bytes)) {
-      if (is_of_older_format(file_path, bytes)) {
-        refuse_checkpoint(file_path, "an earlier version of Headway wrote it");
-      }
-      refuse_damaged(file_path, "its bytes have changed since it was written");
-    }
+    refuse_damaged(file_path, "its bytes have changed since it was written");
   }
   const Hdf5Lock lock;
-  const Hdf5InputFile file(file_path);
+  // From the bytes that were checked: another process may have removed or replaced the file.
+  const Hdf5InputFile file(file_path, bytes);
+  bytes = std::string();
   const std::int64_t major = major_version(file);
   if (major == 0)
     refuse_damaged(file_path, "root attribute schema_name is not \"headway-checkpoint\"");

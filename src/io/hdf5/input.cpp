@@ -61,7 +61,6 @@ Handle open_read_only(const std::string& file_path, std::string_view bytes) {
   }
   Handle file(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose);
   if (file.valid()) return file;
-  if (bytes.empty()) readable_file_bytes(file_path);  // another process may have removed it by now
   bad_data(
       "{}: is an HDF5 file that cannot be opened: truncated, damaged or still being written "
       "(HDF5: {})",
@@ -74,7 +73,6 @@ void check_is_hdf5(const std::string& file_path) {
   const std::uint64_t bytes = readable_file_bytes(file_path);
   const Hdf5Lock lock;
   if (H5Fis_hdf5(file_path.c_str()) > 0) return;
-  readable_file_bytes(file_path);  // another process may have removed it by now
   bad_data("{}: is not an HDF5 file{}", file_path, bytes == 0 ? ": empty" : "");
 }
 

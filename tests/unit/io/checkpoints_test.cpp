@@ -297,7 +297,7 @@ TEST_CASE("a checkpoint that another process removes while it is read counts as 
   });
   int found = 0, absent = 0;
   std::string fault;
-  for (int i = 0; i < 3000 && fault.empty(); ++i) {
+  for (int i = 0; i < 300 && fault.empty(); ++i) {
     try {
       ++(ours.hooks().load(1) ? found : absent);
       SampleCheckpoints(folder.file("r.h5"), two_points(), "data", false);
