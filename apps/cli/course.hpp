@@ -35,6 +35,7 @@ struct Job {
   Shard shard = {};  ///< the part of the study that is computed
   ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run continues it
+  bool wrote = false;      ///< this run has put a partial result there
   std::function<void()> remove_checkpoints = {};  ///< called when the result is complete
 };
 
@@ -126,6 +127,14 @@ JobType load_study(const Options& options) {
   return job;
 }
 
+/// Whether the output that is there now was left by an interrupted run of this job.
+template <class JobType, class Result>
+bool continues(const Options& options, const Course<JobType, Result>& course, const JobType& job) {
+  return course.goes_on != nullptr &&
+         !is_result_of_another_verb(options, kind_of_result<Result>()) &&
+         course.goes_on(options, job);
+}
+
 /// Everything up to the computation: all faults of study, data and output show here.
 template <class JobType, class Result>
 JobType prepare(const Options& options, const Course<JobType, Result>& course, Observer& observer) {
@@ -140,9 +149,7 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   const std::string data_hash = course.read_data(options, job, observer);
   job.provenance = headway::make_provenance(job.study, data_hash, options.command);
   if (!options.shard.empty()) job.provenance.shard = headway::shard_text(job.shard);
-  job.overwrite = options.force || (writes && course.goes_on != nullptr &&
-                                    !is_result_of_another_verb(options, kind_of_result<Result>()) &&
-                                    course.goes_on(options, job));
+  job.overwrite = options.force || (writes && continues(options, course, job));
   if (course.check_exports) course.check_exports(options, job);
   if (writes && course.goes_on != nullptr && !job.overwrite) {
     refuse_partial_of_another_run(options, job, kind_of_result<Result>());
@@ -188,14 +195,16 @@ struct Finished {
   Result result;
 };
 
-/// The result file.
+/// The result file. What lies there is looked at again: since this run began, another may have
+/// finished the same job, and its whole result stays.
 template <class JobType, class Result>
 void write_result_file(const Finished<JobType, Result>& all) {
   if (all.course.write) {
     all.course.write(all.options, all.job, all.result);
   } else if constexpr (IsResult<Result>) {
-    io::write_result(all.options.output, all.job.study, all.result, all.job.provenance,
-                     all.job.overwrite);
+    const bool overwrite = all.job.overwrite && (all.options.force || all.job.wrote ||
+                                                 continues(all.options, all.course, all.job));
+    io::write_result(all.options.output, all.job.study, all.result, all.job.provenance, overwrite);
   }
 }
 

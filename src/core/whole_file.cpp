@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -68,7 +69,10 @@ class TemporaryFile {
       file_.reset(std::fopen(name_.c_str(), "wbxe"));
       if (!file_ && errno != EEXIST) break;
       // Another process took it for an orphan before it was locked: try the next name.
-      if (file_ && try_lock_file(file_, name_) == Lock::kTaken) file_.reset();
+      if (file_ && try_lock_file(file_, name_) == Lock::kTaken) {
+        file_.reset();
+        ::unlink(name_.c_str());  // where a file system refuses every lock, it is still there
+      }
     }
     if (!file_) name_.clear();
   }
@@ -121,14 +125,24 @@ void sync_directory(const std::string& file_path) {
 
 }  // namespace
 
-void remove_orphans(const std::string& directory) {
-  std::error_code error;
+std::vector<std::string> names_in_directory(const std::string& directory, std::error_code& error) {
+  std::vector<std::string> names;
+  error.clear();
   std::filesystem::directory_iterator entry(directory.empty() ? "." : directory, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().string(), leaf = entry->path().filename().string();
+    names.push_back(entry->path().filename().string());
+  }
+  if (error == std::errc::no_such_file_or_directory) error.clear();
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_orphans(const std::string& directory) {
+  std::error_code ignored;
+  for (const std::string& leaf : names_in_directory(directory, ignored)) {
     if (!leaf.starts_with(kTemporaryPrefix) || !leaf.ends_with(kTemporarySuffix)) continue;
-    std::error_code ignored;
-    if (!entry->is_regular_file(ignored)) continue;
+    const std::string name = (std::filesystem::path(directory) / leaf).string();
+    if (!std::filesystem::is_regular_file(name, ignored)) continue;
     const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
     if (left && try_lock_file(left, name) == Lock::kHeld) ::unlink(name.c_str());
   }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "headway/error.hpp"
 
@@ -30,6 +32,10 @@ std::string final_path(const std::string& file_path);
 /// `tail`: more bytes, behind the others.
 void write_whole_file(const std::string& file_path, std::string_view bytes, bool force,
                       std::string_view tail = {});
+
+/// Sorted names of what a directory holds; those found before an `error`, none where there is no
+/// directory. That is no error: another process may have removed it.
+std::vector<std::string> names_in_directory(const std::string& directory, std::error_code& error);
 
 /// Removes the temporary files that killed processes left in a directory; those of living ones
 /// stay.

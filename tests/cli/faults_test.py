@@ -292,6 +292,32 @@ class TwoProcesses(ProgramTest):
         self.assertIn(running.returncode, (0, 2), error)
         self.assertGreater(others, 1)
 
+    def test_a_whole_result_that_another_process_has_put_there_stays(self):
+        """Two go on with one interrupted run. The one that ends later does not put its part in place of the whole."""
+        output, whole = self.path("out.h5"), self.path("whole.h5")
+        arguments = ["sample", self.study, "--set", "sample.draws=30000", "--set", "sample.warmup=100", "--set",
+                     "sample.checkpoint_seconds=0.01"]
+        self.assertIn(run(*arguments, "--set", "sample.draws=20", "-o", whole).returncode, (0, 2))
+
+        def started(until):
+            process = subprocess.Popen([PROGRAM, *arguments, "-o", output], stderr=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, text=True)
+            while process.poll() is None and not until(process):
+                time.sleep(0.005)
+            return process
+        first = started(lambda _: os.path.exists(os.path.join(output + ".checkpoint", "point_0.h5")))
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+        self.assertEqual(first.returncode, 130)
+        second = started(lambda process: "resuming" in process.stderr.readline())
+        before = content(whole)
+        os.replace(whole, output)
+        second.send_signal(signal.SIGINT)
+        error = second.communicate(timeout=60)[1]
+        self.assertEqual(second.returncode, 73, error)
+        self.assertIn("exists already", error)
+        self.assertEqual(content(output), before)
+
     def test_two_samplers_on_one_checkpoint_folder_do_no_harm(self):
         output = self.path("out.h5")
         arguments = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=100", "--set",

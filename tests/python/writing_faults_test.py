@@ -231,10 +231,36 @@ class TwoWriters(WritingTest):
         self.assertEqual(sorted(os.listdir(self.path.parent)), ["data.h5", "other"])
 
     def test_a_picture_has_a_temporary_name_of_its_own(self):
-        other = self.path.with_name(".a.png.partial")
+        other = self.path.with_name(".headway-a.png")
         other.write_text("of another writer")
         style.save(style.new_figure(1.0, 1.0), self.path.with_name("a.png"))
         self.assertEqual(other.read_text(), "of another writer")
+
+    def test_the_next_writer_removes_what_a_killed_one_left_and_no_other_file(self):
+        beside = self.path.with_name(".headway-abc")
+        beside.write_text("of the user")
+        script = ("import os, signal, sys; from headway.files import whole_file\n"
+                  "with whole_file(sys.argv[1], True, '') as name: os.kill(os.getpid(), signal.SIGKILL)\n")
+        killed = subprocess.run([sys.executable, "-c", script, str(self.path)], timeout=60,
+                                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+        self.assertEqual(killed.returncode, -signal.SIGKILL)
+        self.assertEqual(len(os.listdir(self.path.parent)), 2)
+        with whole_file(self.path.with_name("living"), True, "") as living:
+            write_text("whole", self.path, True)
+            self.assertTrue(os.path.exists(living))
+            Path(living).write_text("whole, too")
+        self.assertEqual(sorted(os.listdir(self.path.parent)), [".headway-abc", "data.h5", "living"])
+
+    def test_who_may_read_a_file_stays_as_it_was(self):
+        write_text("first", self.path, True)
+        self.path.chmod(0o600)
+        write_text("second", self.path, True)
+        self.assertEqual((self.path.read_text(), self.path.stat().st_mode & 0o777), ("second", 0o600))
+
+    def test_a_name_may_be_as_long_as_the_file_system_allows(self):
+        long = self.path.with_name("x" * 251 + ".txt")
+        write_text("text", long, False)
+        self.assertEqual(long.read_text(), "text")
 
     def test_no_regular_file_is_replaced(self):
         os.mkfifo(self.path)

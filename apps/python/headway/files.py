@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +30,7 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     """
     path = path_to_write(path)
     overwrite = flag_of("overwrite", overwrite)
-    partial, folders = None, []
+    partial, held, folders = None, None, []
     try:
         if path.is_file() or not path.exists():
             path = Path(os.path.realpath(path))  # through links, also to a file that is not there yet
@@ -41,7 +43,7 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
             if not overwrite:
                 raise exists
         folders = make_folder_of(path)
-        partial = _new_file_beside(path)
+        partial, held = _new_file_beside(path)
         yield partial
         with open(partial, "rb") as written:
             os.fsync(written.fileno())
@@ -56,6 +58,8 @@ def whole_file(path: str | os.PathLike, overwrite: bool, how_to_replace: str) ->
     finally:
         if partial is not None and os.path.exists(partial):
             os.unlink(partial)
+        if held is not None:
+            os.close(held)
         remove_folders(folders)
 
 
@@ -148,11 +152,57 @@ def write_bytes(data: bytes, path: str | os.PathLike, overwrite: bool) -> Path:
     return Path(path)
 
 
-def _new_file_beside(path: Path) -> str:
-    """An empty file in the same folder under a name of its own."""
-    partial = os.fspath(path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial"))
-    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-    return partial
+# The program's temporary files have such names, too. Whoever writes one holds its lock, so one without is an orphan, and the
+# next writer in the folder removes it.
+TEMPORARY_PREFIX, TEMPORARY_SUFFIX = ".headway-", ".tmp"
+
+
+def _new_file_beside(path: Path) -> tuple[str, int]:
+    """An empty file in the same folder under a name of its own, and the descriptor that holds its lock."""
+    _remove_orphans(path.parent)
+    while True:
+        partial = os.fspath(path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"))
+        held = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        _locked(held)
+        if os.path.exists(partial):
+            return partial, held
+        os.close(held)  # another process took it for an orphan before it was locked
+
+
+def _locked(descriptor: int) -> bool:
+    """Locks a file for this process until the descriptor is closed; False where another holds it, or there are no locks.
+
+    A lock of the open file (Linux): HDF5 asks for other ones.
+    """
+    try:
+        import fcntl
+        lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
+        return True
+    except (ImportError, AttributeError, OSError):
+        return False
+
+
+def _remove_orphans(folder: Path) -> None:
+    """Removes the temporary files that killed processes left in a folder; those of living ones stay."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if not (name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)):
+            continue
+        try:
+            left = os.open(folder / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            if stat.S_ISREG(os.fstat(left).st_mode) and _locked(left):
+                os.unlink(folder / name)
+        except OSError:
+            pass
+        finally:
+            os.close(left)
 
 
 def _published(partial: str, path: Path, overwrite: bool) -> bool:
@@ -166,5 +216,7 @@ def _published(partial: str, path: Path, overwrite: bool) -> bool:
         except OSError:  # a file system without links
             if path.exists():
                 return False
+    elif path.exists():
+        os.chmod(partial, stat.S_IMODE(path.stat().st_mode) & 0o777)  # who may read a file stays as it was
     os.replace(partial, path)
     return True

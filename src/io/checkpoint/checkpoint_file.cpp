@@ -20,6 +20,7 @@ constexpr const char* kSchema = "headway-checkpoint";
 constexpr std::int64_t kMajor = 2;
 constexpr std::int64_t kMinor = 1;
 constexpr std::size_t kHashDigits = 64;
+constexpr int kTries = 5;
 // Before 2.0 checkpoints of `sample` were not HDF5, and those of `train` had no digest at the end.
 constexpr std::string_view kOldSample = "headway-sample-checkpoint 1\n";
 
@@ -65,6 +66,23 @@ void refuse_checkpoint(const std::string& file_path, const std::string& differen
        "{}: the checkpoint belongs to another run ({}): repeat the command that made it, choose "
        "another -o, or start afresh with --force",
        file_path, differences);
+}
+
+void write_in_folder(const std::string& folder, const std::function<void()>& write) {
+  for (int tries = 1;; ++tries) {
+    const bool last = tries == kTries;
+    std::error_code failure;
+    std::filesystem::create_directory(folder, failure);
+    if (failure && last) {
+      fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder, failure.message());
+    }
+    if (failure) continue;
+    try {
+      return write();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCannotWrite || last) throw;
+    }
+  }
 }
 
 void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,

@@ -33,6 +33,11 @@ void fields(Visitor& visit, Record& r) {
   visit("done", r.done, "nothing is left to do");
 }
 
+/// Makes the folder and calls `write`, which writes a file in it: again where that fails, since
+/// another process that ends may remove the folder meanwhile. Error{kCannotWrite} if it fails
+/// often.
+void write_in_folder(const std::string& folder, const std::function<void()>& write);
+
 /// Puts the file there, whole or not at all; `write` adds the content.
 void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,
                       const std::function<void(Hdf5OutputFile&)>& write);

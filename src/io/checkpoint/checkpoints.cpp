@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTries = 3;  // another process that ends may remove the folder meanwhile
 constexpr int kReadTries = 100;
 constexpr std::string_view kSuffix = ".h5";
 constexpr std::size_t kMostDifferences = 4;
@@ -27,16 +26,26 @@ constexpr std::size_t kMostDifferences = 4;
 template <class Hooks>
 constexpr bool kSamples = std::is_same_v<Hooks, SampleHooks>;
 
-/// Sorted names in the folder for which `wanted` is true; none if there is no folder.
-std::vector<std::string> names_in(const std::string& folder, bool (*wanted)(std::string_view)) {
-  std::vector<std::string> names;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    std::string name = entry.path().filename().string();
-    if (wanted(name)) names.push_back(std::move(name));
-  }
-  std::sort(names.begin(), names.end());
+/// Names of checkpoints in the folder.
+std::vector<std::string> part_names_in(const std::string& folder, std::error_code& error) {
+  std::vector<std::string> names = names_in_directory(folder, error);
+  std::erase_if(names, [](const std::string& name) { return !headway::is_part_name(name); });
   return names;
+}
+
+/// Error{kCannotWrite} where something else has the name of the folder.
+void require_folder_or_nothing(const std::string& folder) {
+  std::error_code failure, ignored;
+  const fs::file_status status = fs::status(folder, failure);
+  const bool dangling = !fs::exists(status) && fs::is_symlink(fs::symlink_status(folder, ignored));
+  if (dangling || (fs::exists(status) && !fs::is_directory(status))) {
+    fail(ErrorKind::kCannotWrite,
+         "{}: exists and is not a folder; checkpoints need a folder of this name", folder);
+  }
+  if (failure == std::errc::filename_too_long) {
+    fail(ErrorKind::kCannotWrite, "{}: checkpoints need a folder of this name: {}", folder,
+         failure.message());
+  }
 }
 
 /// Reads a checkpoint; false when it is not there. Another process on the same output may remove it
@@ -72,16 +81,14 @@ std::vector<std::string> mismatch(const CheckpointHeader& found, const std::stri
 Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
                          std::vector<ComputationPart> parts, bool force)
     : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
-  std::error_code ignored;
-  if (fs::exists(folder_, ignored) && !fs::is_directory(folder_, ignored)) {
-    fail(ErrorKind::kCannotWrite,
-         "{}: exists and is not a folder; checkpoints need a folder of this name", folder_);
-  }
+  require_folder_or_nothing(folder_);
   if (force) {  // afresh: nothing of another run may stay behind
     remove();
     return;
   }
-  for (const std::string& name : names_in(folder_, headway::is_part_name)) look(name);
+  std::error_code error;
+  for (const std::string& name : part_names_in(folder_, error)) look(name);
+  if (error) fail(ErrorKind::kMissingFile, "{}: cannot be read: {}", folder_, error.message());
 }
 
 /// Counts the checkpoint of a part, and refuses that of another run. If it belongs to one of our
@@ -128,24 +135,15 @@ bool Checkpoints::load(std::size_t part,
 
 void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
-  for (int tries = 1;; ++tries) {
-    std::error_code failure;
-    fs::create_directory(folder_, failure);
-    if (failure) {
-      fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
-    }
-    try {
-      return write_checkpoint(path_of(parts_.at(part).name),
-                              {verb_, parts_.at(part), headway::build_info().version, done}, write);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCannotWrite || tries == kTries) throw;
-    }
-  }
+  write_in_folder(folder_, [&] {
+    write_checkpoint(path_of(parts_.at(part).name),
+                     {verb_, parts_.at(part), headway::build_info().version, done}, write);
+  });
 }
 
 void Checkpoints::remove() const {
   std::error_code ignored;
-  for (const std::string& name : names_in(folder_, headway::is_part_name)) {
+  for (const std::string& name : part_names_in(folder_, ignored)) {
     fs::remove(fs::path(folder_) / name, ignored);
   }
   remove_orphans(folder_);       // what another process is writing stays

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "core/fail.hpp"
+#include "core/whole_file.hpp"
 #include "headway/checkpoints.hpp"
 #include "headway/result_file.hpp"
 #include "headway/schedule.hpp"
 #include "headway/shard.hpp"
+#include "io/checkpoint/checkpoint_file.hpp"
 
 namespace headway::io {
 namespace {
@@ -71,12 +73,7 @@ std::string PartFolder::file(std::size_t unit) const {
 }
 
 void PartFolder::put(std::size_t unit, std::string_view bytes) {
-  std::error_code failure;
-  fs::create_directory(folder_, failure);
-  if (failure) {
-    fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder_, failure.message());
-  }
-  write_result_bytes(file(unit), bytes, true);
+  write_in_folder(folder_, [&] { write_result_bytes(file(unit), bytes, true); });
   there_[unit] = true;
 }
 
@@ -88,9 +85,11 @@ void PartFolder::remove() const {
 
 void PartFolder::clear(const std::string& result_path) {
   std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(result_path), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kName) || headway::is_part_name(name)) fs::remove(entry.path(), ignored);
+  const std::string folder = folder_of(result_path);
+  for (const std::string& name : names_in_directory(folder, ignored)) {
+    if (name.starts_with(kName) || headway::is_part_name(name)) {
+      fs::remove(fs::path(folder) / name, ignored);
+    }
   }
 }
 

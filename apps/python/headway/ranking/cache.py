@@ -33,8 +33,8 @@ class Cache:
         self._path = None if path is None else Path(text_of_path("cache", path, "the path of a file, or None"))
         self._found: dict[Row, Mapping[str, Change]] = {}
         self._fingerprint = "" if path is None else fingerprint()
-        if self._path is not None and self._path.exists():
-            self._read()
+        self._seen: tuple[int, ...] | None = None  # the file as it was read or written last
+        self._read()
 
     def __contains__(self, row: Row) -> bool:
         return row in self._found
@@ -46,16 +46,33 @@ class Cache:
         self._found[row] = changes
         if self._path is None:
             return
+        self._read()  # another ranking may have added heads to the same file
         arrays = {f"{layer}/{head}/{name}/{part}": getattr(change, part) for (layer, head), changes in self._found.items()
                   for name, change in changes.items() for part in CHANGE_FIELDS}
         out = io.BytesIO()
         np.savez(out, fingerprint=np.array(self._fingerprint), **arrays)
         write_bytes(out.getvalue(), self._path, overwrite=True)
+        self._seen = self._now()
+
+    def _now(self) -> tuple[int, ...] | None:
+        """What tells the file from another in its place; None where there is none."""
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def _read(self) -> None:
+        """Takes the heads of the file that are not known here, unless it was read before."""
+        now = None if self._path is None else self._now()
+        if now is None or now == self._seen:
+            return
+        self._seen = now
         try:
             with open(self._path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
+        except FileNotFoundError:
+            return
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             why = f": {error.strerror}" if isinstance(error, OSError) and error.strerror else ""
             raise UsageError(f"cache: {self._path} cannot be read as a cache of rank_heads{why}; allowed: a file that it wrote, "
@@ -67,7 +84,8 @@ class Cache:
         for key, array in arrays.items():
             layer, head, name, part = key.split("/")
             found.setdefault((int(layer), int(head)), {}).setdefault(name, {})[part] = array
-        self._found = {row: {name: Change(**parts) for name, parts in changes.items()} for row, changes in found.items()}
+        for row, changes in found.items():
+            self._found.setdefault(row, {name: Change(**parts) for name, parts in changes.items()})
 
 
 def fingerprint(model: Any, encoded: Mapping[str, Any], y: np.ndarray, options: Any, rows: Any) -> str:
