@@ -35,6 +35,13 @@ enum class Positions {
 };
 Words<Positions> words_of(Positions);
 
+/// First weights of the embedding of inputs that are numbers. That of ids is always kDims.
+enum class EmbeddingStart {
+  kDims,      ///< normal of variance 1 / D
+  kFeatures,  ///< LeCun normal (truncated) by the number of features, as in the code of [S25]
+};
+Words<EmbeddingStart> words_of(EmbeddingStart);
+
 /// Which kind of network is trained.
 enum class NetworkKind {
   kTransformer,  ///< pre-norm blocks with residuals, as below
@@ -77,6 +84,7 @@ struct TransformerOptions {
   /// tokens' choices that fall on expert e, and p_e the mean over tokens of softmax(router) at e.
   /// The loss is 1 where all experts are equally busy. Reported losses do not contain it.
   double load_balancing = 0.0;
+  EmbeddingStart embedding_start = EmbeddingStart::kDims;
   Norm norm = Norm::kLayerNorm;
   Positions positions = Positions::kRelative;
   Index position_buckets = 0;  ///< buckets and largest distance of kRelative; 0: number of tokens

@@ -88,8 +88,21 @@ OptionTable<M> mixture_table() {
   return table;
 }
 
+/// Left out where it is the default, so that studies without it keep their hashes.
+OptionType<EmbeddingStart> embedding_start() {
+  OptionType<EmbeddingStart> type = choice<EmbeddingStart>();
+  type.write = [write = type.write](const EmbeddingStart& start) {
+    return start == EmbeddingStart::kDims ? std::string() : write(start);
+  };
+  return type;
+}
+
 OptionTable<M> token_table() {
   return {{
+      option("embedding_start", &M::embedding_start, embedding_start(),
+             "first embedding of inputs that are numbers: normal of variance 1 / model_dim (dims), "
+             "or LeCun normal by their features, as in the code of Schug et al. (features); dims "
+             "unless given"),
       option("norm", &M::norm, choice<Norm>(), "normalisation before every block and at the end"),
       option("positions", &M::positions, choice<Positions>(),
              "how positions enter: T5's relative buckets, RoPE (rotary), or not at all"),
@@ -157,6 +170,12 @@ Words<FeedForward> words_of(FeedForward) {
 Words<Norm> words_of(Norm) {
   static constexpr Word<Norm> kWords[] = {{"layer_norm", Norm::kLayerNorm},
                                           {"rms_norm", Norm::kRmsNorm}};
+  return kWords;
+}
+
+Words<EmbeddingStart> words_of(EmbeddingStart) {
+  static constexpr Word<EmbeddingStart> kWords[] = {{"dims", EmbeddingStart::kDims},
+                                                    {"features", EmbeddingStart::kFeatures}};
   return kWords;
 }
 

@@ -123,7 +123,12 @@ std::vector<ParameterShape> parameter_shapes(const TransformerOptions& options,
   const double embedding = 1.0 / std::sqrt(static_cast<double>(n.model_dim));
   Shapes shapes;
   if (format.features > 0) {
-    shapes.add("embedding.weight", {n.model_dim, format.features}, FirstValues::kNormal, embedding);
+    const std::vector<Index> shape = {n.model_dim, format.features};
+    if (n.embedding_start == EmbeddingStart::kFeatures) {
+      shapes.kernel("embedding.weight", shape, format.features);
+    } else {
+      shapes.add("embedding.weight", shape, FirstValues::kNormal, embedding);
+    }
     shapes.bias("embedding.bias", {n.model_dim});
   } else {
     shapes.add("embedding.weight", {format.vocabulary, n.model_dim}, FirstValues::kNormal,

@@ -34,7 +34,8 @@ std::vector<ParameterShape> parameter_shapes(const TransformerOptions& options,
                                              const TaskFormat& format);
 
 /// Parameter i is drawn from the stream (seed, kInitialWeights, i): kernels LeCun normal by their
-/// fan-in, biases 0, scales 1, embedding N(0, 1/D), position tables N(0, 1/buckets).
+/// fan-in, biases 0, scales 1, embedding N(0, 1/D) or as TransformerOptions::embedding_start says,
+/// position tables N(0, 1/buckets).
 std::vector<NamedTensor> initial_parameters(const std::vector<ParameterShape>& shapes,
                                             std::uint64_t seed);
 

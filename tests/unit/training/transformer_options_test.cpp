@@ -395,6 +395,21 @@ TEST_CASE("First values have the spreads of their kinds, and one stream each") {
   }
 }
 
+TEST_CASE("The first embedding of numbers may go by their features, that of ids may not") {
+  TransformerOptions model;
+  const auto before = texts_of(model, fuzzy_logic_format(9));
+  CHECK(before.front() == "embedding.weight [128, 5] normal 128");
+  model.embedding_start = EmbeddingStart::kFeatures;
+  auto after = texts_of(model, fuzzy_logic_format(9));
+  CHECK(after.front() == "embedding.weight [128, 5] lecun 5");
+  after.front() = before.front();
+  CHECK(after == before);
+  TaskFormat ids = fuzzy_logic_format(9);
+  ids.features = 0;
+  ids.vocabulary = 17;
+  CHECK(texts_of(model, ids).front() == "embedding.weight [17, 128] normal 128");
+}
+
 TEST_CASE("Options of a network that do not go together are refused in whole sentences") {
   CHECK(refusal([](auto*) {}).first == "no error");
   CHECK(refusal([](auto* o) { o->query_dim = 20; }) ==
