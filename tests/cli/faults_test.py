@@ -11,7 +11,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import (PROGRAM, SMALL, STUDIES, ProgramTest, bound_by_permissions, check_equal, content, run,
+from support import (PROGRAM, SMALL, STUDIES, ProgramTest, bound_by_permissions, check_equal, content, names_in, run,
                      write_path_features)
 from train_support import TINY, needs_training
 
@@ -234,8 +234,7 @@ class ClockJumps(ProgramTest):
         self.assertIn(run(*arguments, "-o", whole).returncode, (0, 2))
         with subprocess.Popen([PROGRAM, *arguments, "-o", output], env=self.jumping, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as process:
-            while process.poll() is None and not (os.path.isdir(output + ".checkpoint") and
-                                                  os.listdir(output + ".checkpoint")):
+            while process.poll() is None and not names_in(output + ".checkpoint"):
                 time.sleep(0.005)
             process.send_signal(signal.SIGKILL)
         self.assertEqual(process.returncode, -signal.SIGKILL)

@@ -10,7 +10,7 @@ import unittest
 
 import h5py
 
-from support import PROGRAM, ProgramTest, run, write_path_features
+from support import PROGRAM, ProgramTest, run, wait_until_told, write_path_features
 
 
 POINTS = 3000  # of some tens of milliseconds each
@@ -199,7 +199,8 @@ class Interruption(ProgramTest):
                                "1", "--set", f"model.widths=[{widths}]", "--set",
                                "task.train_examples=400", "--set", "task.features=400"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            time.sleep(2.0)
+            wait_until_told(process, signal.SIGTERM)
+            time.sleep(1.0)  # into the work
             self.assertIsNone(process.poll(), "too quick to be interrupted")
             process.send_signal(signal_number)
             if then is not None:

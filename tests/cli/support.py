@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 import unittest
 
 import h5py
@@ -43,6 +44,25 @@ def run(*arguments, **options):
     options.setdefault("stderr", subprocess.PIPE)
     return subprocess.run([PROGRAM, *map(str, arguments)], text=True, errors="replace",
                           stdin=subprocess.DEVNULL, check=False, **options)
+
+
+def names_in(folder, begin=""):
+    """Names in a folder that begin so; none where it is not there, or goes meanwhile."""
+    try:
+        return [name for name in os.listdir(folder) if name.startswith(begin)]
+    except FileNotFoundError:
+        return []
+
+
+def wait_until_told(process, signal_number, seconds=60):
+    """Until the program, or what it stands behind, has a handler for the signal."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        with open(f"/proc/{process.pid}/status") as file:
+            caught = next(line for line in file if line.startswith("SigCgt:")).split()[1]
+        if int(caught, 16) >> (signal_number - 1) & 1:
+            return
+        time.sleep(0.01)
 
 
 def bound_by_permissions():

@@ -9,7 +9,7 @@ import unittest
 
 import h5py
 
-from support import PROGRAM, run
+from support import PROGRAM, names_in, run
 from train_support import TrainTest, content, needs_training
 
 
@@ -29,8 +29,7 @@ class Checkpoints(TrainTest):
                               text=True) as process:
             limit = time.monotonic() + 100
             while process.poll() is None and time.monotonic() < limit:
-                names = os.listdir(folder) if os.path.isdir(folder) else []
-                if when([name for name in names if name.startswith("run_")]):
+                if when(names_in(folder, "run_")):
                     break
                 time.sleep(0.002)
             self.assertIsNone(process.poll(), "too quick to be interrupted")

@@ -12,7 +12,7 @@ import unittest
 
 import h5py
 
-from support import PROGRAM
+from support import PROGRAM, names_in
 from train_support import SMALL_MODEL, TrainTest, content, needs_training
 
 PLUGIN = os.environ.get("HEADWAY_EMULATED_TORCH", "")
@@ -106,8 +106,7 @@ class Stacks(TrainTest):
                               env=self.environment(**more)) as process:
             limit = time.monotonic() + 200
             while process.poll() is None and time.monotonic() < limit:
-                names = os.listdir(folder) if os.path.isdir(folder) else []
-                if when([name for name in names if name.startswith("run_")]):
+                if when(names_in(folder, "run_")):
                     break
                 time.sleep(0.01)
             self.assertIsNone(process.poll(), "too quick to be interrupted")

@@ -14,7 +14,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import PROGRAM, STUDIES, measured, on_terminal, run
+from support import PROGRAM, STUDIES, measured, names_in, on_terminal, run
 from train_support import TEXT, TrainTest, can_train, content, lines, needs_training
 
 # (study, value of --set, exit code, words of the message)
@@ -219,7 +219,7 @@ class SweptFiles(TrainTest):
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             limit = time.monotonic() + 100
             while process.poll() is None and time.monotonic() < limit:
-                if os.path.isdir(folder) and len([n for n in os.listdir(folder) if n.startswith("run_")]) == 2:
+                if len(names_in(folder, "run_")) == 2:
                     break
                 time.sleep(0.002)
             self.assertIsNone(process.poll(), "too quick to be interrupted")

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from mpi_test import ENVIRONMENT, mpirun, process_of_rank, run_ranks
-from support import STUDIES, ProgramTest, run, write_path_features
+from support import STUDIES, ProgramTest, names_in, run, write_path_features
 
 DISTRIBUTED = ["--set", "solve.kernels=distributed"]
 # Half a minute of points: mpirun waits a while before it tells ranks to stop.
@@ -135,8 +135,7 @@ class Interruptions(ProgramTest):
 
     def points_kept(self):
         """The files of points; a file that is being written beside them has another name."""
-        folder = self.output + ".checkpoint"
-        return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith("point_")]
+        return names_in(self.output + ".checkpoint", "point_")
 
     def test_after_ctrl_c_any_number_of_ranks_goes_on(self):
         process = self.start(OMPI_MCA_odls_base_sigkill_timeout="2")

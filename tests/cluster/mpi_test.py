@@ -13,7 +13,7 @@ import unittest
 import h5py
 import numpy as np
 
-from support import PROGRAM, STUDIES, ProgramTest, check_equal, run, write_many, write_path_features
+from support import PROGRAM, STUDIES, ProgramTest, check_equal, names_in, run, write_many, write_path_features
 from train_support import SMALL_FUZZY_LOGIC, needs_training, small_grid
 
 RANKS = (2, 3, 7)
@@ -176,20 +176,19 @@ class Interruptions(ProgramTest):
         super().setUp()
         self.output = self.path("draws.h5")
 
-    def start(self, ranks, what, options=(), **environment):
-        """Ranks in the middle of their work: some of it is kept."""
+    def start(self, ranks, what, options=(), count=1, **environment):
+        """Ranks in the middle of their work: `count` files of it are kept."""
         process = start_ranks(ranks, "sample", *LONG, *options, "-o", self.output, **environment)
         self.addCleanup(process.kill)
         end = time.monotonic() + 120
-        while not self.kept(what):
+        while len(self.kept(what)) < count:
             self.assertIsNone(process.poll(), "it ended too early")
             self.assertLess(time.monotonic(), end, "nothing is ever finished")
             time.sleep(0.02)
         return process
 
     def kept(self, what):
-        folder = self.output + ".checkpoint"
-        return [name for name in (os.listdir(folder) if os.path.isdir(folder) else []) if name.startswith(what)]
+        return names_in(self.output + ".checkpoint", what)
 
     def kill_one(self, process):
         os.kill(process_of_rank(process.pid, 1), signal.SIGKILL)
@@ -229,7 +228,7 @@ class Interruptions(ProgramTest):
     def test_chains_of_one_point_go_on_where_ranks_left_them(self):
         """Also in one process."""
         one = ["--set", "model.widths=[10]"]
-        process = self.start(2, "point_0_chain_1", one)
+        process = self.start(2, "point_0_chain_", one, count=2)
         self.kill_one(process)
         self.assertEqual(self.kept("part_"), [])
         self.assertEqual(len(self.kept("point_0_chain_")), 2)

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 from mpi_test import ENVIRONMENT, GRID
-from support import ProgramTest, check_equal
+from support import ProgramTest, check_equal, names_in
 from train_support import needs_training
 
 SWEEP = {"widths": [5, 10, 20], "temperature": [0.1, 1.0]}
@@ -166,7 +166,7 @@ class EveryRankHasIt(ProgramTest):
         self.addCleanup(process.kill)
         end = time.monotonic() + 120
         folder = output + ".checkpoint"
-        while not os.path.isdir(folder) or not any(name.startswith("part_") for name in os.listdir(folder)):
+        while not names_in(folder, "part_"):
             self.assertIsNone(process.poll(), "it ended too early")
             self.assertLess(time.monotonic(), end, "nothing is ever finished")
             time.sleep(0.02)

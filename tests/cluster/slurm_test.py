@@ -10,7 +10,7 @@ import time
 import unittest
 
 import slurm
-from support import PROGRAM, check_equal, run
+from support import PROGRAM, check_equal, names_in, run
 from train_support import SMALL_FUZZY_LOGIC, can_train, small_grid
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "apps" / "cluster"
@@ -61,7 +61,7 @@ class JobScripts(unittest.TestCase):
         """Until a part has written a checkpoint."""
         folder = f"{out}-{index}.part.h5.checkpoint"
         end = time.monotonic() + 120
-        while not (os.path.isdir(folder) and any(name.startswith("point_") for name in os.listdir(folder))):
+        while not names_in(folder, "point_"):
             self.assertLess(time.monotonic(), end, f"part {index} writes no checkpoint")
             time.sleep(0.05)
 

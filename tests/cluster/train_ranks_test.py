@@ -12,7 +12,7 @@ import unittest
 import h5py
 
 from mpi_test import ENVIRONMENT, mpirun, process_of_rank, run_ranks
-from support import check_equal, run
+from support import check_equal, names_in, run
 from train_support import SMALL_FUZZY_LOGIC, TrainTest, needs_training, small_grid
 
 MICRO_BATCHES = ["--set", "train.micro_batches=4", "--set", "train.attention_dropout=0.1"]
@@ -44,7 +44,7 @@ class StepsTogether(TrainTest):
         self.addCleanup(process.kill)
         folder = output + ".checkpoint"
         end = time.monotonic() + 120
-        while not os.path.isdir(folder) or len([name for name in os.listdir(folder) if name.startswith("run_")]) < 2:
+        while len(names_in(folder, "run_")) < 2:
             self.assertIsNone(process.poll(), "it ended too early")
             self.assertLess(time.monotonic(), end, "nothing is ever kept")
             time.sleep(0.01)

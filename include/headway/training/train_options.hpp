@@ -46,7 +46,7 @@ struct TrainOptions {
   Index log_every = 100;       ///< steps between records of the training loss; 0: none
   Index eval_every = 1000;     ///< steps between evaluations; 0: at the end only
   Index eval_examples = 4096;  ///< of each split but train, the same ones every time
-  Index eval_batch = 0;        ///< examples at a time; 0: as in training
+  Index eval_batch = 0;        ///< examples at a time; 0: as in training, piece()
   Index checkpoint_every = 0;  ///< steps between periodic checkpoints; 0: none but best and last
   /// Split whose loss says which checkpoint is the best; "": TrainingTask::selection_split().
   std::string best_split;
@@ -59,6 +59,11 @@ struct TrainOptions {
   /// Attention by LibTorch's own operations in place of the fused kernels (CPU): slow, for tests
   /// and benchmarks. The other layers are then LibTorch's too.
   bool eager = false;
+
+  /// Examples whose gradients are computed at a time: batch / (micro_batches * accumulation).
+  [[nodiscard]] Index piece() const { return batch / (micro_batches * accumulation); }
+  /// Examples that are evaluated at a time.
+  [[nodiscard]] Index evaluated_at_a_time() const { return eval_batch > 0 ? eval_batch : piece(); }
 
   static const OptionTable<TrainOptions>& table();  ///< [train]: the run
   void validate() const;  ///< Error{kBadStudy} naming the field, its value and what is allowed

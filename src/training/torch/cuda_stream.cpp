@@ -9,6 +9,7 @@
 
 #include <mutex>
 #include <optional>
+#include <set>
 #endif
 
 namespace headway::training::detail {
@@ -21,8 +22,41 @@ void* current_stream(at::Device device) {
 
 void release_kept_memory() { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
+namespace {
+
+// Streams of LibTorch's pool that runs have. It hands out the same 32 over and over, so a new run
+// could get that of one that still trains, and record its work.
+std::mutex taken_streams_mutex;
+std::set<cudaStream_t> taken_streams;
+constexpr int kStreamsOfPool = 32;
+
+}  // namespace
+
 struct OwnStream::Stream {
   c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
+  cudaStream_t made = nullptr;  // where the pool had none left
+
+  Stream() {
+    const std::lock_guard lock(taken_streams_mutex);
+    for (int i = 0; i < kStreamsOfPool; ++i) {
+      if (taken_streams.insert(stream.stream()).second) return;
+      stream = c10::cuda::getStreamFromPool();
+    }
+    C10_CUDA_CHECK(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    stream = c10::cuda::getStreamFromExternal(made, c10::cuda::current_device());
+  }
+  ~Stream() {
+    if (made != nullptr) {
+      // Errors have shown elsewhere.
+      static_cast<void>(cudaStreamSynchronize(made));
+      static_cast<void>(cudaStreamDestroy(made));
+      return;
+    }
+    const std::lock_guard lock(taken_streams_mutex);
+    taken_streams.erase(stream.stream());
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 };
 struct OwnStream::Scope::Guard {
   c10::cuda::CUDAStreamGuard guard;
@@ -63,13 +97,21 @@ struct RepeatedWork::Graph {
       work();
     } catch (const c10::Error&) {
       recorded = false;
+    } catch (...) {
+      ended();
+      throw;
     }
+    return ended() && recorded;
+  }
+
+  // Ends the recording; false where something went wrong before.
+  bool ended() {
     try {
       graph->capture_end();
-    } catch (const c10::Error&) {  // of what went wrong before
-      recorded = false;
+      return true;
+    } catch (const c10::Error&) {
+      return false;
     }
-    return recorded;
   }
 };
 

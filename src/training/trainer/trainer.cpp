@@ -77,7 +77,7 @@ Evaluation Trainer::Implementation::evaluate(std::string_view split, Index examp
   if (examples <= 0) examples = options_.eval_examples;
   const Index size = task_->size(split);
   if (size > 0) examples = std::min(examples, size);
-  const Index most = options_.eval_batch > 0 ? options_.eval_batch : options_.batch;
+  const Index most = options_.evaluated_at_a_time();
   Evaluator evaluator(format_);
   for (Index first = 0; first < examples; first += most) {
     task_->batch(split, first, std::min(most, examples - first), batch_);

@@ -34,7 +34,7 @@ detail::StackShape shape_of_stack(const TransformerOptions& model, const TrainOp
   shape.constants.beta_2 = options.beta_2;
   shape.constants.epsilon = options.epsilon;
   shape.constants.most_norm = options.gradient_clip;
-  shape.evaluated = options.eval_batch > 0 ? options.eval_batch : options.batch;
+  shape.evaluated = options.evaluated_at_a_time();
   return shape;
 }
 

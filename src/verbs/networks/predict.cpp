@@ -54,8 +54,7 @@ void for_each_output(const ReadyNetwork& ready, const std::string& split,
   const Index size = ready.task.task->size(split);
   const Index numbers = format.scored * format.outputs;
   const training::TrainOptions& run = ready.trainer->options();
-  const Index most = std::clamp<Index>(kOutputsAtATime / numbers, 1,
-                                       run.eval_batch > 0 ? run.eval_batch : run.batch);
+  const Index most = std::clamp<Index>(kOutputsAtATime / numbers, 1, run.evaluated_at_a_time());
   for (Index first = 0; first < size; first += most) {
     const Index count = std::min(most, size - first);
     const std::vector<float> outputs = ready.trainer->outputs(split, first, count);

@@ -34,6 +34,22 @@ void check_train_run(const Study& study, const training::TrainingTask& task) {
   }
 }
 
+namespace {
+
+/// Inputs of the layers that the backward pass needs, for the examples that are computed at a time.
+/// The input of a linear-value network's first layer is the task's.
+double kept_numbers(const TrainOptions& train, const training::TaskFormat& format) {
+  const training::TransformerOptions model = train.model.widened();
+  const bool linear = model.network == training::NetworkKind::kLinearValue;
+  const Index read = model.encoder_layers > 0 ? format.scored : format.tokens;
+  const Index rows = (model.layers - (linear ? 1 : 0)) * read +
+                     model.encoder_layers * (format.tokens - format.scored);
+  return static_cast<double>(train.run.piece()) * static_cast<double>(rows) *
+         static_cast<double>(model.model_dim);
+}
+
+}  // namespace
+
 TrainCost train_cost(const Study& study, const training::TaskFormat& format) {
   TrainCost cost;
   cost.parameters = training::count_parameters(study.train.model, format);
@@ -47,11 +63,8 @@ TrainCost train_cost(const Study& study, const training::TaskFormat& format) {
                     (wanted == training::Device::kAuto && training::cuda_available());
   cost.device =
       std::string(word_of(asks ? training::resolve_device(wanted) : training::Device::kCpu));
-  const training::TransformerOptions& model = study.train.model;
-  const double stream = static_cast<double>(study.train.run.batch * format.tokens) *
-                        static_cast<double>(model.model_dim);
   cost.least_bytes = sizeof(float) * (10.0 * static_cast<double>(cost.parameters) +
-                                      static_cast<double>(model.layers) * stream);
+                                      kept_numbers(study.train, format));
   return cost;
 }
 
@@ -61,11 +74,12 @@ void require_memory(const TrainCost& cost, int jobs, double memory_bytes) {
   throw OptionError(
       fmt::format(
           "train.model_dim, train.layers, train.batch: {} parameters and a batch need {:.1f} "
-          "GiB{}: must be at most {:.1f} GiB, the memory of this machine",
+          "GiB{}: must be at most {:.1f} GiB, the memory of this machine. train.accumulation cuts "
+          "a batch into pieces",
           cost.parameters, needed / kGibibyte,
           jobs == 1 ? "" : fmt::format(", {} runs at once (--jobs)", jobs),
           memory_bytes / kGibibyte),
-      {"train.model_dim", "train.layers", "train.batch"});
+      {"train.model_dim", "train.layers", "train.batch", "train.accumulation"});
 }
 
 }  // namespace headway

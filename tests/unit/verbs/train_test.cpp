@@ -303,6 +303,31 @@ TEST_CASE("a checkpoint of another model is refused", "[torch]") {
   }
 }
 
+TEST_CASE("the memory of a run is that of the examples, tokens and dims that it has at a time") {
+  const training::TaskFormat format{.tokens = 9, .features = 5, .outputs = 1, .scored = 2};
+  Study study;
+  study.task.set_kind(TaskKind::kFuzzyLogic);
+  study.train.run.batch = 1200;
+  study.train.model.layers = 3;
+  const auto streams = [&] {
+    const TrainCost cost = headway::train_cost(study, format);
+    return cost.least_bytes / 4.0 - 10.0 * static_cast<double>(cost.parameters);
+  };
+  CHECK(streams() == 1200.0 * 3 * 9 * 128);
+  study.train.run.accumulation = 4;
+  CHECK(streams() == 300.0 * 3 * 9 * 128);
+  study.train.run.micro_batches = 3;
+  CHECK(streams() == 100.0 * 3 * 9 * 128);
+  study.train.model.width_multiplier = 2;
+  CHECK(streams() == 100.0 * 3 * 9 * 256);
+  study.train.model.encoder_layers = 5;
+  CHECK(streams() == 100.0 * (3 * 2 + 5 * 7) * 256);
+  study.train.model = {};
+  study.train.model.network = training::NetworkKind::kLinearValue;
+  study.train.model.layers = 3;
+  CHECK(streams() == 100.0 * 2 * 9 * 128);
+}
+
 TEST_CASE("runs that need more than the memory there is at once are refused") {
   headway::TrainCost cost;
   cost.device = "cpu";
@@ -317,7 +342,8 @@ TEST_CASE("runs that need more than the memory there is at once are refused") {
     CHECK(
         std::string(error.what()) ==
         "train.model_dim, train.layers, train.batch: 1000000 parameters and a batch need 5.6 GiB, "
-        "3 runs at once (--jobs): must be at most 3.7 GiB, the memory of this machine");
+        "3 runs at once (--jobs): must be at most 3.7 GiB, the memory of this machine. "
+        "train.accumulation cuts a batch into pieces");
   }
   cost.device = "cuda";  // has memory of its own
   CHECK_NOTHROW(headway::require_memory(cost, 3, 4e9));
