@@ -65,7 +65,10 @@ def _fuzzy_logic():
          _link("attention-ablation", "attention-ablation")],
         ["Fuzzy logic made small: held-out $R^2$ x 100, HYLA less softmax", "-",
          f"decoder alone {decoder}, with an encoder {encoder}, fresh seeds", "no lead is shown",
-         _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")]]
+         _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
+        ["Fuzzy logic made small, first embedding as in the authors' code: HYLA less softmax", "-",
+         f"{fuzzy_logic.embedding_table()[-1][2]}, before {fuzzy_logic.embedding_table()[-1][1]}", "no effect is shown",
+         _link("fuzzy-logic-small", "fuzzy-logic-embedding")]]
 
 
 def _sraven():

@@ -312,6 +312,27 @@ TEST_CASE("a checkpoint that another process removes while it is read counts as 
   CHECK(absent > 0);
 }
 
+TEST_CASE("what cannot be the folder of checkpoints is refused before anything is computed") {
+  const testing::ScratchDirectory folder;
+  const auto why = [&](const std::string& name) -> std::string {
+    try {
+      SampleCheckpoints(folder.file(name), two_points(), "data", false);
+    } catch (const Error& error) {
+      return error.kind() == ErrorKind::kCannotWrite ? error.what() : "another kind";
+    }
+    return "";
+  };
+  CHECK(why("free.h5").empty());
+  fs::create_symlink(folder.file("nothing"), folder.file("link.h5.checkpoint"));
+  CHECK(says(why("link.h5"), "exists and is not a folder"));
+  fs::create_directory(folder.file("real"));
+  fs::create_symlink(folder.file("real"), folder.file("good.h5.checkpoint"));
+  CHECK(why("good.h5").empty());
+  write_file(folder.file("file.h5.checkpoint"), "words");
+  CHECK(says(why("file.h5"), "exists and is not a folder"));
+  CHECK(says(why(std::string(250, 'x') + ".h5"), "File name too long"));
+}
+
 TEST_CASE("a pipe or a device in place of a checkpoint is refused, and not read") {
   const testing::ScratchDirectory folder;
   const std::string result = folder.file("r.h5");
