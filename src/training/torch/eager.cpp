@@ -16,11 +16,12 @@ Tensor turned(const Tensor& x, Index first) {
   const Tensor exponent = at::arange(half, numbers) * (-2.0 / static_cast<double>(2 * half));
   const Tensor place = at::arange(first, first + x.size(1), numbers);
   const Tensor angle = at::outer(place, at::pow(10000.0, exponent)).unsqueeze(1);
-  const Tensor c = at::cos(angle).to(x.scalar_type());
-  const Tensor s = at::sin(angle).to(x.scalar_type());
+  const auto type = at::promote_types(x.scalar_type(), at::kFloat);  // bf16 turns in float32
+  const Tensor c = at::cos(angle).to(type);
+  const Tensor s = at::sin(angle).to(type);
   const Tensor a = x.narrow(3, 0, half);
   const Tensor b = x.narrow(3, half, half);
-  return at::cat({c * a - s * b, s * a + c * b}, 3);
+  return at::cat({c * a - s * b, s * a + c * b}, 3).to(x.scalar_type());
 }
 
 Tensor project(const Tensor& x, const Tensor& weight, const Tensor& bias) {
