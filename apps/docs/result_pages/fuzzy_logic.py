@@ -272,6 +272,7 @@ SENTENCES = [
     ("results/fuzzy-logic.md", "Softmax peaks early and then loses {} points.", softmax_falls),
     ("results/fuzzy-logic-scaling.md", "With 32 tokens it leads softmax by {} points and linear attention by {}",
      scaling_claim),
+    ("results/fuzzy-logic-scaling.md", "HYLA's lead over softmax is {} points there. It was {}.", scaling_leads_by_embedding),
     ("results/fuzzy-logic-scaling.md", "seeds of one variant lie up to {} points apart", seeds_apart_at_32),
     ("results/attention-ablation.md", "Variants that mix values over heads reach {} on held-out pairs, those that do not {}.**",
      ablation_claim),

@@ -58,7 +58,7 @@ def _fuzzy_logic():
          _named(names, (average(map(fuzzy_logic.held_out, runs[name.lower()])) for name in names)), "HYLA ahead, as published",
          _link("fuzzy-logic", "fuzzy-logic-reference")],
         ["Fuzzy logic, more tokens and pairs held out, a tenth of the length: held-out $R^2$ x 100", "a figure",
-         f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, 32 tokens", "HYLA first in every cell",
+         f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, 32 tokens", "HYLA first, with our embedding",
          _link("fuzzy-logic-scaling", "fuzzy-logic-scaling")],
         ["Attention ablation: held-out $R^2$ x 100, mean over variants without softmax", _named(mixed, groups),
          _named(mixed, fuzzy_logic.ablation_claim()), "mixing values helps, without softmax",
