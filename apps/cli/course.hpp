@@ -35,7 +35,6 @@ struct Job {
   Shard shard = {};  ///< the part of the study that is computed
   ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run continues it
-  bool wrote = false;      ///< this run has put a partial result there
   std::function<void()> remove_checkpoints = {};  ///< called when the result is complete
 };
 
@@ -202,8 +201,8 @@ void write_result_file(const Finished<JobType, Result>& all) {
   if (all.course.write) {
     all.course.write(all.options, all.job, all.result);
   } else if constexpr (IsResult<Result>) {
-    const bool overwrite = all.job.overwrite && (all.options.force || all.job.wrote ||
-                                                 continues(all.options, all.course, all.job));
+    const bool overwrite =
+        all.options.force || (all.job.overwrite && continues(all.options, all.course, all.job));
     io::write_result(all.options.output, all.job.study, all.result, all.job.provenance, overwrite);
   }
 }

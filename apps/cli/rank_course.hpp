@@ -157,8 +157,7 @@ std::optional<Result> share_units(const Options& given, JobType& job, Observer& 
   };
   if (!agree(ranks, divide_job)) return std::nullopt;
   std::optional<Result> result = share(ranks, *study, *files, job.study.threads, observer);
-  job.wrote = files->wrote();
-  job.overwrite = job.overwrite || job.wrote;
+  job.overwrite = job.overwrite || files->wrote();
   if (!options.output.empty()) {
     job.remove_checkpoints = [before = job.remove_checkpoints, files] {
       if (before) before();

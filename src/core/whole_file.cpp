@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -62,9 +63,10 @@ class TemporaryFile {
   explicit TemporaryFile(const std::string& file_path) {
     const std::filesystem::path directory = std::filesystem::path(file_path).parent_path();
     remove_orphans(directory.string());
+    static std::atomic<int> names = 0;  // none is given twice: somebody may still remove the first
     for (int attempt = 0; attempt < 1000 && !file_; ++attempt) {
       name_ = (directory /
-               fmt::format("{}{}-{}{}", kTemporaryPrefix, ::getpid(), attempt, kTemporarySuffix))
+               fmt::format("{}{}-{}{}", kTemporaryPrefix, ::getpid(), names++, kTemporarySuffix))
                   .string();
       file_.reset(std::fopen(name_.c_str(), "wbxe"));
       if (!file_ && errno != EEXIST) break;

@@ -110,8 +110,11 @@ TemperedEvidence tempered_evidence(const std::vector<TemperedDraws>& chains) {
     bridge_variance += factor * (bridges.array() - bridges.mean()).square().sum();
     integral_variance += factor * (integrals.array() - integrals.mean()).square().sum();
   }
+  if (chains.empty()) return result;
   result.bridge = bridge_of.mean();
   result.integral = integral_of.mean();
+  result.disagreement = std::abs(result.bridge - result.integral) /
+                        std::sqrt(bridge_variance + integral_variance + third_order * third_order);
   const double between = squared_error_of_mean(bridge_of);
   result.chains_agree = !(between > kChainsApart * kChainsApart * bridge_variance);
   result.bridge_error = std::sqrt(std::max(bridge_variance, between));

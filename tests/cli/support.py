@@ -55,7 +55,7 @@ def names_in(folder, begin=""):
 
 
 def wait_until_told(process, signal_number, seconds=60):
-    """Until the program, or what it stands behind, has a handler for the signal."""
+    """Waits until the program has a handler for the signal."""
     end = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < end:
         with open(f"/proc/{process.pid}/status") as file:

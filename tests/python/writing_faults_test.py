@@ -17,7 +17,7 @@ import numpy as np
 
 import headway
 from dataset_arguments import WritingTest
-from headway import cli, datasets, hdf5_target
+from headway import cli, datasets, files, hdf5_target
 from headway.contribution_writer import write_contributions
 from headway.figures import style
 from headway.files import whole_file, write_text
@@ -250,6 +250,27 @@ class TwoWriters(WritingTest):
             self.assertTrue(os.path.exists(living))
             Path(living).write_text("whole, too")
         self.assertEqual(sorted(os.listdir(self.path.parent)), [".headway-abc", "data.h5", "living"])
+
+    def test_a_lock_counts_only_under_the_name_of_the_file(self):
+        one, other = self.path.with_name("one"), self.path.with_name("other")
+        with open(one, "w+") as first, open(other, "w+") as second, open(one, "r+") as again:
+            self.assertIs(files._lock(first.fileno(), one), files.Lock.HELD)
+            self.assertIs(files._lock(again.fileno(), one), files.Lock.TAKEN)
+            self.assertIs(files._lock(second.fileno(), one), files.Lock.TAKEN)  # the name is that of another file
+            os.unlink(other)
+            self.assertIs(files._lock(second.fileno(), other), files.Lock.TAKEN)
+
+    def test_a_new_file_that_was_taken_for_an_orphan_is_made_again(self):
+        lock, names = files._lock, []
+
+        def taken_once(descriptor, name):
+            names.append(name)
+            return files.Lock.TAKEN if len(names) == 1 else lock(descriptor, name)
+        self.addCleanup(setattr, files, "_lock", lock)
+        files._lock = taken_once
+        write_text("text", self.path, True)
+        self.assertEqual(self.path.read_text(), "text")
+        self.assertEqual(len(set(names)), 2)
 
     def test_who_may_read_a_file_stays_as_it_was(self):
         write_text("first", self.path, True)

@@ -67,7 +67,7 @@ def _fuzzy_logic():
          f"decoder alone {decoder}, with an encoder {encoder}, fresh seeds", "no lead is shown",
          _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
         ["Fuzzy logic made small, first embedding as in the authors' code: HYLA less softmax", "-",
-         f"{fuzzy_logic.embedding_table()[-1][2]}, before {fuzzy_logic.embedding_table()[-1][1]}", "no effect is shown",
+         "{2}, with our embedding {1}".format(*fuzzy_logic.embedding_table()[-1]), "embedding: no effect is shown",
          _link("fuzzy-logic-small", "fuzzy-logic-embedding")]]
 
 

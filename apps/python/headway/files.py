@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -163,24 +165,33 @@ def _new_file_beside(path: Path) -> tuple[str, int]:
     while True:
         partial = os.fspath(path.with_name(f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"))
         held = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        _locked(held)
-        if os.path.exists(partial):
+        if _lock(held, partial) is not Lock.TAKEN:
             return partial, held
         os.close(held)  # another process took it for an orphan before it was locked
 
 
-def _locked(descriptor: int) -> bool:
-    """Locks a file for this process until the descriptor is closed; False where another holds it, or there are no locks.
+class Lock(Enum):
+    HELD = "held"
+    TAKEN = "by another process, or the name is no longer that of this file"
+    NONE = "this system or file system has no locks"
+
+
+def _lock(descriptor: int, name: str | os.PathLike) -> Lock:
+    """Locks a file under its name until the descriptor is closed.
 
     A lock of the open file (Linux): HDF5 asks for other ones.
     """
     try:
         import fcntl
-        lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
-        return True
-    except (ImportError, AttributeError, OSError):
-        return False
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    except (ImportError, AttributeError):
+        return Lock.NONE
+    except OSError as error:
+        return Lock.TAKEN if error.errno in (errno.EAGAIN, errno.EACCES) else Lock.NONE
+    try:
+        return Lock.HELD if os.path.samestat(os.fstat(descriptor), os.stat(name, follow_symlinks=False)) else Lock.TAKEN
+    except OSError:
+        return Lock.TAKEN
 
 
 def _remove_orphans(folder: Path) -> None:
@@ -197,7 +208,7 @@ def _remove_orphans(folder: Path) -> None:
         except OSError:
             continue
         try:
-            if stat.S_ISREG(os.fstat(left).st_mode) and _locked(left):
+            if stat.S_ISREG(os.fstat(left).st_mode) and _lock(left, folder / name) is Lock.HELD:
                 os.unlink(folder / name)
         except OSError:
             pass

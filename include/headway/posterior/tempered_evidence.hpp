@@ -27,6 +27,9 @@ struct TemperedEvidence {
   /// Whether the chains differ by less than three times what their own errors explain. If not, they
   /// are too short.
   bool chains_agree = true;
+  /// bridge less integral over its error, within chains: both are of the same draws, so what the
+  /// chains differ by does not count.
+  double disagreement = 0.0;
 };
 
 /// Mean over the chains. The Monte Carlo error is the larger of two. One is a jackknife over blocks

@@ -47,7 +47,7 @@ struct OwnStream::Stream {
   }
   ~Stream() {
     if (made != nullptr) {
-      // Errors have shown elsewhere.
+      // Errors of the work have been reported where it was waited for.
       static_cast<void>(cudaStreamSynchronize(made));
       static_cast<void>(cudaStreamDestroy(made));
       return;
@@ -99,6 +99,7 @@ struct RepeatedWork::Graph {
       recorded = false;
     } catch (...) {
       ended();
+      graph.reset();  // it holds a part of the work
       throw;
     }
     return ended() && recorded;

@@ -74,8 +74,8 @@ void require_memory(const TrainCost& cost, int jobs, double memory_bytes) {
   throw OptionError(
       fmt::format(
           "train.model_dim, train.layers, train.batch: {} parameters and a batch need {:.1f} "
-          "GiB{}: must be at most {:.1f} GiB, the memory of this machine. train.accumulation cuts "
-          "a batch into pieces",
+          "GiB{}: must be at most {:.1f} GiB, the memory of this machine. Raise "
+          "train.accumulation to compute a batch in smaller pieces",
           cost.parameters, needed / kGibibyte,
           jobs == 1 ? "" : fmt::format(", {} runs at once (--jobs)", jobs),
           memory_bytes / kGibibyte),

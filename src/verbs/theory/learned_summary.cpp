@@ -134,12 +134,11 @@ void summarize_replicas(const sampling::Checkpoint& state, double data_count, Sa
   }
   if (!evidence.chains_agree) {
     point.warnings.push_back(fmt::format(
-        "log evidence differs between chains by more than their errors; its error is now {:.2g}. "
-        "Raise sample.warmup and sample.draws",
+        "log evidence differs between chains by more than three times their own errors. Its error, "
+        "{:.2g}, includes this. Raise sample.warmup and sample.draws",
         point.log_evidence_error));
   }
-  const double error = std::hypot(evidence.bridge_error, evidence.integral_error);
-  if (std::abs(evidence.bridge - evidence.integral) > kWrongEvidence * error) {
+  if (evidence.disagreement > kWrongEvidence) {
     point.warnings.push_back(fmt::format(
         "log evidence is {:.3f} by bridge sampling and {:.3f} by thermodynamic integration, more "
         "than {:g} errors apart. Raise sample.replicas or sample.draws",

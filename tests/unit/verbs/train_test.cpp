@@ -304,7 +304,7 @@ TEST_CASE("a checkpoint of another model is refused", "[torch]") {
 }
 
 TEST_CASE("the memory of a run is that of the examples, tokens and dims that it has at a time") {
-  const training::TaskFormat format{.tokens = 9, .features = 5, .outputs = 1, .scored = 2};
+  training::TaskFormat format{.tokens = 9, .features = 5, .outputs = 1, .scored = 2};
   Study study;
   study.task.set_kind(TaskKind::kFuzzyLogic);
   study.train.run.batch = 1200;
@@ -325,6 +325,7 @@ TEST_CASE("the memory of a run is that of the examples, tokens and dims that it 
   study.train.model = {};
   study.train.model.network = training::NetworkKind::kLinearValue;
   study.train.model.layers = 3;
+  format.scored = 1;
   CHECK(streams() == 100.0 * 2 * 9 * 128);
 }
 
@@ -343,7 +344,7 @@ TEST_CASE("runs that need more than the memory there is at once are refused") {
         std::string(error.what()) ==
         "train.model_dim, train.layers, train.batch: 1000000 parameters and a batch need 5.6 GiB, "
         "3 runs at once (--jobs): must be at most 3.7 GiB, the memory of this machine. "
-        "train.accumulation cuts a batch into pieces");
+        "Raise train.accumulation to compute a batch in smaller pieces");
   }
   cost.device = "cuda";  // has memory of its own
   CHECK_NOTHROW(headway::require_memory(cost, 3, 4e9));

@@ -46,7 +46,7 @@ class Cache:
         self._found[row] = changes
         if self._path is None:
             return
-        self._read()  # another ranking may have added heads to the same file
+        self._read()  # another ranking may have added heads to the same file; if it does so from here on, its head is lost
         arrays = {f"{layer}/{head}/{name}/{part}": getattr(change, part) for (layer, head), changes in self._found.items()
                   for name, change in changes.items() for part in CHANGE_FIELDS}
         out = io.BytesIO()
