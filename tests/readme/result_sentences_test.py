@@ -9,6 +9,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(ROOT / "apps/docs/result_pages"))
+import fuzzy_logic  # noqa: E402
 import hidden_markov  # noqa: E402
 import learned  # noqa: E402
 import one_shot  # noqa: E402
@@ -43,6 +44,12 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(sum(share < 0.85 for share in ranking.shares_by_count(ranking.measured_coverage)), 1)
         for share in ranking.shares_by_count(ranking.coverage_less_noise):
             self.assertTrue(0.85 <= share <= 0.95, share)
+
+    def test_one_seed_of_softmax_makes_most_of_the_change_by_the_first_embedding(self):
+        before, runs = fuzzy_logic.scaling()[32, "0.7"], fuzzy_logic.started_by_features("fuzzy-logic-scaling")
+        rises = {name: [fuzzy_logic.held_out(run) - before[name][run["seed"]][0] for run in runs[name]] for name in runs}
+        change = sum(rises["softmax"]) - sum(rises["hyla"])
+        self.assertGreater(max(rises["softmax"]), change / 2)
 
     def test_trained_heads(self):
         predictors, fresh = of_kind("hyla-heads", "prune"), of_kind("hyla-heads-fresh", "prune")

@@ -143,7 +143,12 @@ TEST_CASE("chains that differ by more than their errors make the error that of t
   }
   TemperedDraws far = noisy(60, 2);
   far.log_likelihoods.array() += 4.0;
-  CHECK_FALSE(tempered_evidence({noisy(60, 1), far}).chains_agree);
+  const TemperedEvidence apart = tempered_evidence({noisy(60, 1), far});
+  CHECK_FALSE(apart.chains_agree);
+  // A factor of the likelihood moves bridge and integral alike. So they disagree as before.
+  const TemperedEvidence near = tempered_evidence({noisy(60, 1), noisy(60, 2)});
+  CHECK(near.disagreement > 0.0);
+  CHECK_THAT(apart.disagreement, WithinRel(near.disagreement, 1e-6));
   // Three chains: the sample variance has one degree of freedom less.
   const TemperedEvidence three = tempered_evidence({noisy(60, 1), noisy(60, 1), far});
   const double gap = tempered_evidence({far}).bridge - tempered_evidence({noisy(60, 1)}).bridge;

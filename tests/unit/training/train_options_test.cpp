@@ -57,6 +57,18 @@ TEST_CASE("The learning rate warms up, follows half a cosine and stays at its en
   CHECK_THAT(learning_rate_at(options, 999), WithinRel(2.0, 1e-12));
 }
 
+TEST_CASE("Unless told, evaluation takes as many examples at a time as training does") {
+  TrainOptions options;
+  options.batch = 120;
+  CHECK(options.evaluated_at_a_time() == 120);
+  options.accumulation = 4;
+  options.micro_batches = 3;
+  CHECK(options.piece() == 10);
+  CHECK(options.evaluated_at_a_time() == 10);
+  options.eval_batch = 50;
+  CHECK(options.evaluated_at_a_time() == 50);
+}
+
 TEST_CASE("Training options that make no sense are refused, by name") {
   check_refused([](auto* o) { o->steps = 0; }, "train.steps = 0");
   check_refused([](auto* o) { o->accumulation = 3; }, "train.accumulation = 3");

@@ -259,6 +259,19 @@ TEST_CASE("replicas exchange as often as they were not rejected, and give the ev
   CHECK(point.warnings.empty());
 }
 
+TEST_CASE("chains whose evidence differs are told") {
+  sampling::Checkpoint state = replicas(40, 4.0);
+  sampling::ChainState& moved = state.chains.back();
+  for (double& l : moved.log_likelihoods) l += 100.0;
+  for (auto& replica : moved.replicas) {
+    for (double& l : replica.log_likelihoods) l += 100.0;
+  }
+  const SamplePoint point = summarized(state, 40, 6.0);
+  REQUIRE(point.warnings.size() == 1);
+  CHECK(point.warnings[0].find("log evidence differs between chains") == 0);
+  CHECK(point.log_evidence_error > 10.0);
+}
+
 TEST_CASE("replicas that seldom exchange are told, and why there is no evidence") {
   using Lines = std::vector<std::string>;
   CHECK(summarized(replicas(40, 9.5), 40, 6.0).warnings ==
