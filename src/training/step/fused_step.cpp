@@ -145,6 +145,11 @@ std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& 
       return "no tile of the attention fits the device";
     }
   }
+  // A block adds up each distance of two tokens in its own memory: a float and a bucket for each.
+  const Index distances = 2 * setup.format.tokens - 1;
+  if (n.positions == Positions::kRelative && 8 * distances + 32 > device.block_shared_bytes) {
+    return fmt::format("relative positions of {} tokens do not fit a block", setup.format.tokens);
+  }
   return "";
 }
 

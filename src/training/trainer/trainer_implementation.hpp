@@ -69,6 +69,7 @@ class Trainer::Implementation {
   [[nodiscard]] bool is_first() const { return ranks_ == nullptr || ranks_->is_first(); }
   [[nodiscard]] detail::AdamWStep update() const;
   bool begin_step(const detail::StepData* data);
+  bool begin_step_of_ranks(const detail::StepData* data);
   [[nodiscard]] TreeSum micro_gradients(const detail::StepData& data) const;
   void update_from(const std::vector<double>& total);
   std::vector<StepResult> read_steps();

@@ -62,21 +62,25 @@ detail::AdamWStep Trainer::Implementation::update() const {
 // Begins a step with its data; null asks to stop. False if this rank or another one stops, so that
 // no step is begun.
 bool Trainer::Implementation::begin_step(const detail::StepData* data) {
-  if (ranks_ == nullptr && data == nullptr) return false;
-  if (ranks_ == nullptr && options_.micro_batches == 1) {
+  if (ranks_ != nullptr) {
+    if (!begin_step_of_ranks(data)) return false;
+  } else if (data == nullptr) {
+    return false;
+  } else if (options_.micro_batches == 1) {
     engine_->step(*data, update());
   } else {
-    // What may fail comes first: then this rank can still say so.
-    TreeSum mine = data != nullptr ? micro_gradients(*data) : TreeSum();
-    if (ranks_ == nullptr) {
-      update_from(std::move(mine).total());
-    } else {
-      if (!ranks_->go_on(data == nullptr)) return false;
-      update_from(ranks_->total(std::move(mine)));
-    }
+    update_from(micro_gradients(*data).total());
   }
   ++step_;
   ++unread_;
+  return true;
+}
+
+// Gradients may fail, so they come before the ranks agree to go on: none waits for one that failed.
+bool Trainer::Implementation::begin_step_of_ranks(const detail::StepData* data) {
+  TreeSum mine = data != nullptr ? micro_gradients(*data) : TreeSum();
+  if (!ranks_->go_on(data == nullptr)) return false;
+  update_from(ranks_->total(std::move(mine)));
   return true;
 }
 
@@ -218,7 +222,6 @@ void Trainer::Implementation::after_step(Course* course) {
 }
 
 void Trainer::Implementation::train(Course* course) {
-  TrainSummary& summary = course->summary;
   std::optional<detail::StepsAhead> ahead;  // with one thread, another would not help
   if (setup_.threads > 1 || setup_.device == Device::kCuda) {
     // A GPU leaves the cores free. On the CPU the others have the network to do.
@@ -226,25 +229,27 @@ void Trainer::Implementation::train(Course* course) {
     const int makers = idle_cores ? std::clamp(setup_.threads, 1, kMostMakers) : 1;
     ahead.emplace(source_, step_, options_.steps, makers);
   }
-  while (step_ < options_.steps) {
+  const auto next_data = [&]() -> const detail::StepData* {
+    if (course->observer->interrupted()) return nullptr;
+    if (ahead) return &ahead->next();
+    source_.make(step_, &data_);
+    return &data_;
+  };
+  bool begun = true;
+  while (begun && step_ < options_.steps) {
     const Stopwatch watch;
-    const detail::StepData* data = nullptr;
-    if (!course->observer->interrupted()) {
-      if (!ahead) source_.make(step_, &data_);
-      data = ahead ? &ahead->next() : &data_;
-    }
-    const bool stop = !begin_step(data);
-    if (!stop) ++course->steps;
-    const bool good = !(stop || must_read(*course)) || finish_steps(course);
+    begun = begin_step(next_data());
+    if (begun) ++course->steps;
+    // A run that stops reads the numbers of its last steps, too.
+    const bool reads = !begun || must_read(*course);
+    const bool finite = !reads || finish_steps(course);
     course->seconds += watch.seconds();
-    if (!good) return;
-    if (stop) {
-      summary.outcome = TrainOutcome::kInterrupted;
-      summary.message = fmt::format("interrupted after step {} of {}", step_, options_.steps);
-      return;
-    }
-    after_step(course);
+    if (!finite) return;
+    if (begun) after_step(course);
   }
+  if (begun) return;
+  course->summary.outcome = TrainOutcome::kInterrupted;
+  course->summary.message = fmt::format("interrupted after step {} of {}", step_, options_.steps);
 }
 
 TrainSummary Trainer::Implementation::run(Observer& observer, TrainSink& sink) {

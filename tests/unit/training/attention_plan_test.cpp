@@ -227,6 +227,19 @@ TEST_CASE("Layers whose arrays pass 2^31 numbers an example have no plan", "[not
                     "attention: queries = 0: must be from 1 to 1048576");
 }
 
+TEST_CASE("A grid has at most 65,535 tiles of queries", "[not_sanitized]") {
+  constexpr Index kQueries = 1 << 20;
+  for (const Index heads : {8, 16, 32}) {
+    CAPTURE(heads);
+    const auto plan =
+        plan_gpu_attention({1, heads, kQueries, 1, 63, 63}, attention_variant("hyla_linear_value"),
+                           GpuArithmetic::kFloat32, false, false);
+    // With 32 heads only tiles of so few queries fit a block that there would be more.
+    REQUIRE(plan.has_value() == (heads < 32));
+    if (plan) CHECK(ceiling(kQueries, plan->forward.tile_queries) <= 65535);
+  }
+}
+
 TEST_CASE("The plan of a narrow layer: a block for each example, with all heads and keys",
           "[not_sanitized]") {
   for (const char* name : {"softmax", "hyla", "linear"}) {

@@ -183,6 +183,13 @@ TEST_CASE("What a step does not serve has a reason") {
   model.layers = 1;
   CHECK(obstacle(model, task, {3, false, true, 1}, {1, 16, 16}) ==
         "no tile of the attention fits the device");
+  // Eight bytes for each distance of two tokens.
+  GpuDevice small;
+  small.block_shared_bytes = 8000;
+  model.positions = Positions::kRelative;
+  CHECK(obstacle(model, PatternTask(498, 2), {3, false, true, 1}, small).empty());
+  CHECK(obstacle(model, PatternTask(600, 2), {3, false, true, 1}, small) ==
+        "relative positions of 600 tokens do not fit a block");
   // 3 heads: 2^31 blocks of examples, heads and runs are one too many.
   model.positions = Positions::kNone;
   CHECK(obstacle(model, task, {1 << 10, false, true, (1 << 21) / 3}).empty());

@@ -18,6 +18,7 @@ constexpr int kThreads = 256;
 constexpr Index kMostSlices = 16;
 constexpr Index kMostPartialFloats = Index{1} << 26;  // 256 MiB
 constexpr Index kLargestExample = Index{1} << 31;
+constexpr Index kMostTiles = 65535;  // of queries: they lie along y of a grid
 
 enum class Kernel { kForward, kSums, kBackward };
 
@@ -154,6 +155,7 @@ std::optional<AttentionPlanSizes> best_sizes(const Layer& layer, Kernel kernel) 
     for (const Index keys : kSides) {
       for (const Index dims : kSides) {
         if (deep && dims != *kSides.begin()) continue;  // M_h mixes all dims
+        if (kernel != Kernel::kBackward && ceiling(n.queries, queries) > kMostTiles) continue;
         AttentionPlanSizes sizes;
         sizes.threads = kThreads;
         sizes.heads = static_cast<int>(layer.heads_of_block());

@@ -66,8 +66,8 @@ struct GpuAttentionPlan {
   Index over_keys = 0;
 };
 
-/// Nothing if the smallest tiles do not fit the device, or an array of one example passes 2^31
-/// numbers. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys, with at most 16
+/// Nothing if no tile fits the device, or an array of one example passes 2^31 numbers. A tile that
+/// fits leaves at most 65,535 tiles of queries. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys, with at most 16
 /// key slices. Copies of the gradients of bias and M_h come on top: at most 256 MiB, or one copy if
 /// that is larger. So do the gradients of scores of large kernels: at most 256 MiB, or those of 256
 /// queries an example if that is larger.
