@@ -44,9 +44,11 @@ void add_study_options(const Verb& verb, std::vector<CommandOption>& options) {
     seed.most = std::numeric_limits<std::int64_t>::max();
     options.push_back(seed);
   }
+  const bool networks = verb.tasks == headway::Side::kTraining;
   options.push_back({"--threads", "N",
-                     "number of threads, 0 for all cores; changes no result, except with "
-                     "train.eager",
+                     networks ? "number of threads, 0 for all cores; changes no result, except "
+                                "with train.eager"
+                              : "number of threads, 0 for all cores; changes no result",
                      &Options::threads});
 }
 

@@ -98,6 +98,7 @@ Verb evaluate_verb() {
       {.name = "evaluate",
        .summary = "put trained networks on other data of their kind",
        .sections = {"task", "evaluate"},
+       .tasks = headway::Side::kTraining,
        .own = {{"--task", "STUDY",
                 "take the data from [task] of this study, a file or the name of one that comes "
                 "with Headway; the split of tasks stays that of training unless it gives task.seed",

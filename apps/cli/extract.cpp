@@ -246,6 +246,7 @@ Verb extract_verb() {
       {.name = "extract",
        .summary = "turn a trained network into a data set of the theory",
        .sections = {"extract"},
+       .tasks = headway::Side::kTraining,
        .own = extract_options(),
        .about =
            "Writes a data set that solve, align, prune and sample take: the heads of the network "

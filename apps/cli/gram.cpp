@@ -110,7 +110,8 @@ Verb gram_verb() {
            "the same size for any number of examples. solve, sample and prune take it in place of "
            "the data.",
        .examples = {{"headway gram part-*.h5 -o all.h5", "then headway solve all.h5"}},
-       .more_inputs = "further data-set files, whose examples are added"},
+       .more_inputs = "further data-set files, whose examples are added",
+       .input = "data-set file (HDF5)"},
       {.load = &load_gram,
        .read_data = &read_gram_data,
        .plan = &plan_gram,

@@ -121,6 +121,11 @@ HelpSection sweep_section() {
           true};
 }
 
+bool takes_task(const Verb& verb, const Section& section) {
+  return !section.task || verb.tasks == headway::Side::kBoth ||
+         headway::description_of(*section.task).side == verb.tasks;
+}
+
 void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
   if (verb.sections.empty()) return;
   sections.push_back({"The study file",
@@ -128,7 +133,7 @@ void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
                       "takes each as TABLE.KEY=VALUE."});
   for (const std::string& name : verb.sections) {
     for (const Section& section : headway::study_sections()) {
-      if (section.name != name) continue;
+      if (section.name != name || !takes_task(verb, section)) continue;
       sections.push_back(keys_section(section));
       if (section.task == TaskKind::kHiddenMarkovChain) sections.push_back(heads_section());
     }

@@ -152,6 +152,7 @@ Verb latents_verb() {
       {.name = "latents",
        .summary = "decode what the attention weights of trained networks say of unseen tasks",
        .sections = {"latents"},
+       .tasks = headway::Side::kTraining,
        .about =
            "Takes the attention weights of a query-key pair over the heads, the latent code of "
            "that pair. Linear decoders are fitted to the codes of training tasks and asked about "

@@ -187,6 +187,7 @@ Verb prune_network_verb() {
       {.name = "prune-network",
        .summary = "remove the heads from trained networks themselves",
        .sections = {"prune"},
+       .tasks = headway::Side::kTraining,
        .own =
            {{"--theory", "FILE,...",
              "results of headway prune on the data that headway extract made from these networks",

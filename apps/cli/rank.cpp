@@ -186,6 +186,7 @@ Verb rank_verb() {
       {.name = "rank",
        .summary = "rank heads by what their removal costs, and say how sure that is",
        .sections = {"rank"},
+       .tasks = headway::Side::kTraining,
        .about = "Removes each head and measures the squared error of a ridge readout on examples "
                 "that it "
                 "was not fitted to. Every number has its error. The heads are those of trained "

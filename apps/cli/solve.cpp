@@ -84,6 +84,7 @@ Verb solve_verb() {
       Verb{.name = "solve",
            .summary = "solve the theory at every width and temperature of a study",
            .sections = {"", "task", "model", kAttentionPriorSection, "solve"},
+           .tasks = headway::Side::kTheory,
            .own = {kShardOption},
            .about = "Finds the saddle point of the action at each width and temperature of the "
                     "study. The "

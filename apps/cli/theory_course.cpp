@@ -58,15 +58,10 @@ bool may_reuse(const Reusable& earlier, const Study& study) {
 }
 
 void warn_of_class_numbers(const TheoryJob& job, Observer& observer) {
-  const std::vector<double> numbers = class_numbers(job.dataset.train.labels);
-  if (job.study.task.kind() != TaskKind::kDataset || numbers.empty()) return;
-  constexpr std::size_t kNamed = 4;
-  observer.warning(fmt::format(
-      "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
-      job.study.task.file(),
-      fmt::join(numbers.begin(), numbers.begin() + std::min(kNamed, numbers.size()), ", "),
-      numbers.size() > kNamed ? ", ..." : "",
-      numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1"));
+  if (job.study.task.kind() != TaskKind::kDataset) return;
+  const std::string warning =
+      headway::class_numbers_warning(job.study.task.file(), job.dataset.train.labels);
+  if (!warning.empty()) observer.warning(warning);
 }
 
 /// Of options that change nothing with these data or this sampler.

@@ -149,6 +149,7 @@ Verb train_verb() {
       {.name = "train",
        .summary = "train transformers, or networks of attention paths",
        .sections = {"", "task", "train", "sweep"},
+       .tasks = headway::Side::kTraining,
        .own = {{"--export", "FILE",
                 "write the parameters at the end (not those of the best checkpoint) as NumPy "
                 "arrays (.npz) or .safetensors; several runs of a sweep get a numbered file each",

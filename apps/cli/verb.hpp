@@ -8,6 +8,7 @@
 #include "command_option.hpp"
 #include "computation.hpp"
 #include "headway/observer.hpp"
+#include "headway/study/task_kinds.hpp"
 #include "options.hpp"
 
 namespace headway::cli {
@@ -59,10 +60,11 @@ inline constexpr const char* kAttentionPriorSection = "model.attention_prior";
 /// make_theory_verb() (theory_course.hpp).
 struct Verb {
   std::string name;
-  std::string summary;                     ///< one line, for the list of verbs
-  std::vector<std::string> sections = {};  ///< of the study file, that its --help explains
-  std::vector<CommandOption> own = {};     ///< options that other verbs do not have
-  std::string about = {};                  ///< what it does, in a paragraph
+  std::string summary;                         ///< one line, for the list of verbs
+  std::vector<std::string> sections = {};      ///< of the study file, that its --help explains
+  headway::Side tasks = headway::Side::kBoth;  ///< those of the theory, of training, or both
+  std::vector<CommandOption> own = {};         ///< options that other verbs do not have
+  std::string about = {};                      ///< what it does, in a paragraph
   std::vector<ExplainedTable> tables = {};
   std::vector<Explained> examples = {};  ///< commands, and what each does
   const char* more_inputs = nullptr;     ///< help of further files, where the verb takes them

@@ -63,6 +63,9 @@ std::vector<std::string> validate_dataset(const std::string& file_path);
 /// Whether a file has inputs and no attention, so that a study must let it be learned.
 bool lacks_attention(const std::string& file_path);
 
+/// The training labels (P x C) of a valid file; 0 x 0 where it has none.
+MatrixXd training_labels(const std::string& file_path);
+
 /// Arrays in a valid file that no data set has, so that nobody reads them. A name that is close to
 /// that of a member is a fault instead. None of a Gram file.
 std::vector<std::string> ignored_members(const std::string& file_path);

@@ -43,7 +43,7 @@ struct SaddlePointOptions {
   Optimizer optimizer = Optimizer::kAuto;
   Elimination elimination = Elimination::kJoint;
   double gradient_tolerance = 1e-10;  ///< on Action::Evaluation::scaled_gradient_norm
-  int max_iterations = 200;  ///< Newton needs 4 to 10, quasi-Newton 10 to 40, Ceres hundreds
+  int max_iterations = 200;  ///< Newton needs 4 to 15, quasi-Newton 10 to 40, Ceres hundreds
 
   // Of the library alone, no keys of a study:
   double max_log_step = 2.0;  ///< largest change of log U along any direction in one step

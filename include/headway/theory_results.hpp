@@ -101,6 +101,7 @@ struct SolvePoint {
   std::string kernels;
   double start_spread = kUndefined;
   std::string other_minima;  ///< what the extra starts found, for a warning; not kept in files
+  std::string lost_digits;   ///< what rounding did to the predictor, likewise
   CorrectedPoint corrected;
   double seconds = 0.0;
   std::vector<AttentionMinimum> minima;  ///< of learned attention; the rest describes the first
@@ -130,8 +131,11 @@ void fields(Visitor& visit, Record& r) {
         "an eigenvalue lies within this of the number above; 0 if the Hessian was computed and "
         "rounding leaves its digits",
         kOld);
-  visit("log_evidence_error", r.evidence.error,
-        "standard error of log_evidence if random probes stand for the Hessian, else 0", kOld);
+  visit(
+      "log_evidence_error", r.evidence.error,
+      "standard error of log_evidence if random probes stand for the Hessian, else 0; a rough one, "
+      "from 16 probes",
+      kOld);
   visit(
       "log_evidence", r.evidence.log_evidence,
       "log p(y) in nats, by Laplace's method if the Hessian is known and positive, else to leading "

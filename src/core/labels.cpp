@@ -1,5 +1,8 @@
 #include "headway/core/labels.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -21,6 +24,17 @@ std::vector<double> class_numbers(const MatrixXd& labels) {
     if (values.size() > kMostClasses) return {};
   }
   return {values.begin(), values.end()};
+}
+
+std::string class_numbers_warning(std::string_view file, const MatrixXd& labels) {
+  const std::vector<double> numbers = class_numbers(labels);
+  if (numbers.empty()) return "";
+  constexpr std::size_t kNamed = 4;
+  return fmt::format(
+      "{}: train/labels: has the whole numbers {:g}{}, taken as real targets; for classes give {}",
+      file, fmt::join(numbers.begin(), numbers.begin() + std::min(kNamed, numbers.size()), ", "),
+      numbers.size() > kNamed ? ", ..." : "",
+      numbers.size() > 2 ? "one-hot rows [P, C]" : "+1 and -1");
 }
 
 std::string_view names_of_two_classes(const MatrixXd& labels) {

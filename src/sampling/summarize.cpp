@@ -18,13 +18,10 @@ constexpr double kSmallestBfmi = 0.3;
 constexpr Index kFewestChains = 2;
 
 /// E-BFMI compares the energies of successive transitions. Kept draws have them all if none are
-/// thinned away. Else they are in the chain's sums. A checkpoint of an older Headway lacks those of
-/// the transitions before it.
+/// thinned away. Else they are in the chain's sums.
 double bfmi_of(const ChainState& chain, const std::vector<double>& kept,
                const SamplerOptions& options) {
-  if (options.thin == 1) return energy_bfmi(kept);
-  const bool all = chain.energies.count == chain.iteration - options.warmup;
-  return all ? bfmi_of_sums(chain.energies) : numerics::kUndefined;
+  return options.thin == 1 ? energy_bfmi(kept) : bfmi_of_sums(chain.energies);
 }
 
 void count_chains(const Checkpoint& state, const SamplerOptions& options, SamplingSummary& s) {

@@ -220,6 +220,11 @@ class BadDataFiles(ProgramTest):
                 self.assertEqual(process.returncode, 0, process.stderr)
                 self.assertEqual("whole numbers" in process.stderr, words is not None, process.stderr)
                 self.assertIn(words or "", process.stderr)
+                process = run("validate", data)
+                self.assertEqual((process.returncode, process.stdout), (0, f"{data}: valid\n"))
+                self.assertIn(words or "", process.stderr)
+                self.assertEqual("whole numbers" in process.stderr, words is not None)
+                self.assertEqual("whole numbers" in json.loads(run("validate", data, "--json").stdout)["warning"], words is not None)
 
     def test_foreign_and_truncated_files_are_refused(self):
         foreign = self.path("foreign.h5")

@@ -270,7 +270,7 @@ class Contributions(ModelTest):
         refused(bert, "form: is 'parts'", form="parts")
         refused(bert, "head_names", head_names=[["a"]])
         refused(bert, "readout: is 'CLS'", readout="CLS")
-        refused(bert, "labels: allowed with classes=2", "from 0 to 1", classes=2, labels=np.arange(P),
+        refused(bert, "labels[2]: 2.0; allowed with classes=2", "from 0 to 1", classes=2, labels=np.arange(P),
                 error=headway.BadDataError)
         refused(bert, "train: encoded: have 9 examples, and labels have shape [3]", labels=[1, 2, 3],
                 error=headway.BadDataError)

@@ -50,10 +50,15 @@ class Rule(unittest.TestCase):
         self.assertEqual(list(found["train"]), [0, 1, 1])
 
     def test_what_classes_says_is_checked(self):
-        for labels, classes, words in ((NUMBERS, 2, "labels: allowed with classes=2: -1 and +1, class numbers [P], whole numbers from 0 to 1"),
+        for labels, classes, words in ((NUMBERS, 2, "labels[1]: 2; allowed with classes=2: -1 and +1, class numbers [P], whole numbers from 0 to 1"),
                                        (SIGNS, 3, "whole numbers from 0 to 2, or one-hot rows [P, 3]"), (ONE_HOT, 2, "classes=2"),
                                        (ONE_HOT * 0.5, 3, "one-hot"), (np.array([0.5, 1.0]), 2, "classes=2")):
             self.assertIn(words, targets(labels, classes)[0])
+        for labels, classes, words in ((np.array([0, 1, 3, 4]), 3, "labels[2]: 3; allowed"), (np.array([[0], [0.5]]), 3, "labels[1]: 0.5; allowed"),
+                                       (np.array([[0, 1, 0], [1, 1, 0]]), 3, "labels[1]: [1, 1, 0]; allowed"),
+                                       (ONE_HOT, 2, f"labels have shape {list(ONE_HOT.shape)}; allowed"),
+                                       (np.array([-1, 0, 1]), 2, "labels: allowed")):
+            self.assertTrue(targets(labels, classes)[0].startswith(words), targets(labels, classes))
         for classes in (1, -1, 2.5, True, "two", 10**6, 10**30):
             with self.assertRaisesRegex(headway.UsageError, "classes: is .*; allowed: None, 0 for real targets, or an integer from 2 to 65536"):
                 headway.write_dataset("never.h5", train_labels=SIGNS, classes=classes)
@@ -69,8 +74,9 @@ class Rule(unittest.TestCase):
         self.assertNotIn("these go", targets(np.array([0.5, 2]), 2)[0])
         with self.assertWarnsRegex(UserWarning, "For class numbers, which start at 0, subtract 1 and give classes=2; classes=0"):
             warn_of_whole_numbers("labels", np.array([1, 2, 2]), None)
-        with self.assertWarnsRegex(UserWarning, "For class numbers give classes=3; classes=0"):
-            warn_of_whole_numbers("labels", np.array([0, 1, 2]), None)
+        for labels in (np.array([0, 1, 2]), np.array([[0], [1], [2]])):
+            with self.assertWarnsRegex(UserWarning, "For class numbers give classes=3; classes=0"):
+                warn_of_whole_numbers("labels", labels, None)
 
     def test_two_ways_to_name_two_classes_do_not_mix(self):
         self.assertEqual(targets({"labels": np.array([0, 1, 1]), "test_labels": np.array([-1, 1])}, 2),

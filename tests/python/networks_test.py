@@ -309,8 +309,14 @@ class Torch(NetworkTest):
                                (lambda m: np.zeros(m.shape, bool), True)):
             model = FakeEncoder()
             inputs = {"x": numbered(), "padding": padding(model.mask)}
-            headway.from_torch(self.path, model, inputs, signs(P), readout="mean", overwrite=True,
-                               mask=model.mask if given else None)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                headway.from_torch(self.path, model, inputs, signs(P), readout="mean", overwrite=True, batch_size=2,
+                                   mask=model.mask if given else None)
+            # The stand-in attends to padding, which only a mask from outside must say.
+            self.assertEqual(len(caught), int(given))
+            if given:
+                self.assertRegex(str(caught[0].message), r"train: mask\[1, [34]\]: padding, yet attention module 1 gives it a weight of 0")
             with self.read() as file:
                 np.testing.assert_array_equal(file["train/mask"], model.mask)
                 self.assertEqual(np.abs(file["train/attention/layer_2"][1, :, :, 3:]).max(), 0.0)
@@ -322,6 +328,18 @@ class Torch(NetworkTest):
         file = self.read()
         np.testing.assert_allclose(file["test/attention/layer_1"], model.attentions[1][:2], rtol=1e-6)
         np.testing.assert_allclose(file["train/inputs"], (x + 100) % 100, rtol=1e-6)
+
+    def test_cross_attention_to_as_many_tokens_is_no_layer(self):
+        class Decoder(FakeEncoder):
+            def __call__(self, x):
+                first, second = self.layers
+                return second(first(x, x, x)[0] % 100, x + 1, x + 1)
+
+        model = Decoder()
+        headway.from_torch(self.path, model, numbered(), signs(P), readout="mean")
+        file = self.read()
+        self.assertEqual(list(file["train/attention"]), ["layer_1"])
+        np.testing.assert_allclose(file["train/attention/layer_1"], model.attentions[0], rtol=1e-6)
 
     def test_bad_arguments_and_models_are_refused(self):
         model = FakeEncoder()
@@ -346,6 +364,13 @@ class Torch(NetworkTest):
             def __call__(self, x):
                 return self.layers[0](x, x[:, :2], x[:, :2])
 
+        class Extra(FakeEncoder):
+            def __init__(self, name, value):
+                super().__init__()
+                setattr(self.layers[1], name, value)
+
+        refused("has add_bias_kv or add_zero_attn", Extra("bias_k", np.zeros(4)))
+        refused("has add_bias_kv or add_zero_attn", Extra("add_zero_attn", True))
         refused("holds no torch.nn.MultiheadAttention", Bare())
         refused("calls none of its", Idle())
         refused("calls none of its", Cross())

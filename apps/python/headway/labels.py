@@ -64,7 +64,8 @@ def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: li
         if name in flat and from_zero and classes in (None, 2):
             known[name] = np.where(array == 1, 1.0, -1.0).astype(array.dtype if array.dtype.kind == "f" else float)
         elif classes is not None and not _are(array, classes):
-            faults.append(f"{name}: allowed with classes={classes}: {_allowed(classes)}{_counted_from_one(array, classes)}")
+            faults.append(f"{name}{_first_wrong(array, classes)} allowed with classes={classes}: "
+                          f"{_allowed(classes)}{_counted_from_one(array, classes)}")
         elif name in flat and classes is not None and classes > 2:
             known[name] = _one_hot(array.reshape(-1).astype(int), classes)
     return known
@@ -72,7 +73,7 @@ def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: li
 
 def warn_of_whole_numbers(name: str, labels: np.ndarray, classes: int | None) -> None:
     """Warns of real targets that look like class numbers."""
-    if classes is not None or labels.ndim != 1 or (np.abs(labels) == 1.0).all():
+    if classes is not None or labels.ndim == 2 and labels.shape[1] > 1 or (np.abs(labels) == 1.0).all():
         return
     values = np.unique(labels)
     if len(values) <= MOST_CLASSES_GUESSED and (values == np.round(values)).all():
@@ -96,6 +97,21 @@ def _are(labels: np.ndarray, classes: int) -> bool:
     if classes == 2:
         return bool(np.isin(labels, (-1, 1)).all())
     return bool(((labels >= 0) & (labels < classes) & (labels == np.floor(labels))).all())
+
+
+def _first_wrong(labels: np.ndarray, classes: int) -> str:
+    """How a message goes on after the name: index and value of the first label that is none of so many classes, or the shape."""
+    if labels.ndim == 2 and labels.shape[1] == classes:
+        wrong = ~np.isin(labels, (0, 1)).all(axis=1) | (labels.sum(axis=1) != 1)
+    elif labels.ndim == 1 or labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.reshape(-1)
+        wrong = ~np.isin(labels, np.arange(classes)) & ~(np.isin(labels, (-1, 1)) if classes == 2 else False)
+    else:
+        return f" have shape {list(labels.shape)};"
+    if not wrong.any():
+        return ":"  # two classes by three names, -1, 0 and 1
+    first = int(np.argmax(wrong))
+    return f"[{first}]: {labels[first].tolist()};"
 
 
 def _one_hot(numbers: np.ndarray, classes: int) -> np.ndarray:

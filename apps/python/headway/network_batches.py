@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from headway.caller import warn
 from headway.errors import BadDataError, UsageError
 from headway.network_masks import require_real, require_tokens
 from headway.tensors import as_numpy
@@ -232,6 +233,11 @@ def calls_noted(modules: Sequence[Any], note: Callable[[Any, tuple, dict[str, An
     return _replaced(modules, noting)
 
 
+def _same(query: Any, key: Any) -> bool:
+    """Whether the keys are the queries' own tokens. Cross attention may have as many of either."""
+    return key is query or key.shape == query.shape and bool((key == query).all())
+
+
 def _recorded(modules: Sequence[Any], calls: list[_Call]):
     """A block in which the modules compute the weights of each head, which are noted; callers see no difference."""
     def recording(module: Any, original: Callable) -> Callable:
@@ -243,8 +249,11 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]):
             kwargs |= {"need_weights": True, "average_attn_weights": False}
             if len(query.shape) != 3:
                 raise UsageError("model: calls its attention without a batch; allowed: inputs whose first index is the example")
+            if getattr(module, "bias_k", None) is not None or getattr(module, "add_zero_attn", False):
+                raise UsageError("model: its torch.nn.MultiheadAttention has add_bias_kv or add_zero_attn, so that a token attends to "
+                                 "something that is no token; allowed: one without")
             output, weights = original(query, key, value, **kwargs)
-            if weights.shape[2] == weights.shape[3] and key.shape == query.shape:
+            if _same(query, key):
                 batch_first = getattr(module, "batch_first", False)
                 calls.append(_Call(module, query if batch_first else query.swapaxes(0, 1), weights,
                                    kwargs.get("key_padding_mask")))
@@ -264,7 +273,7 @@ def _types_explained(model: Any, inputs: Any) -> Iterator[None]:
     except RuntimeError as error:
         types = [{str(value.dtype) for value in values if str(getattr(value, "dtype", "")).rpartition(".")[2] in _PRECISIONS}
                  for values in (members_of(inputs), model.parameters() if hasattr(model, "parameters") else ())]
-        if "dtype" not in str(error) or not all(types) or types[0] == types[1]:
+        if not any(words in str(error) for words in ("dtype", "scalar type")) or not all(types) or types[0] == types[1]:
             raise
         raise UsageError(f"inputs: are of type {', '.join(sorted(types[0]))}, and the weights of the model of "
                          f"{', '.join(sorted(types[1]))}; allowed: one type for both, as inputs.to(...) makes it") from error
@@ -283,6 +292,7 @@ def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int, name: str
                          "attention matrices")
     inputs, mask, device = given["inputs"], given.get("mask"), device_of(model)
     count = examples_in(inputs)
+    warned = mask is None
     for begin in range(0, count, batch_size):
         calls: list[_Call] = []
         with _recorded(modules, calls), _types_explained(model, inputs):
@@ -307,12 +317,30 @@ def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int, name: str
                              "from_attentions the attention matrices")
         if mask is not None:
             require_tokens(f"{name}: mask", mask.shape, calls[0].query.shape[1])
-            yield calls, mask[begin:begin + batch_size]
+            part = mask[begin:begin + batch_size]
+            warned = warned or _warned_of_padding(f"{name}: mask", calls, part, begin)
+            yield calls, part
             continue
         real = _real(calls[0].padding)
         if real is not None:
             require_real(f"{name}: mask (from the model's key_padding_mask)", real, begin)
         yield calls, real
+
+
+def _warned_of_padding(name: str, calls: Sequence[_Call], real: np.ndarray, first: int) -> bool:
+    """Warns, and says so, if a real token attends to one that the mask calls padding: then the model does not know the mask."""
+    if real.all():
+        return False
+    for layer, call in enumerate(calls, 1):
+        weights = as_numpy("attention", call.weights).max(1)
+        weights = np.where(real[:, :, None] & ~real[:, None, :], weights, 0)
+        if weights.max() > 1e-6:
+            example, _, token = np.unravel_index(weights.argmax(), weights.shape)
+            warn(f"{name}[{first + example}, {token}]: padding, yet attention module {layer} gives it a weight of {weights.max():.2g} for a "
+                 "real token. Is the mask the wrong way round? Or does the model not know its padding? It does not get `mask`: give it its "
+                 "own with the inputs, such as inputs={\"src\": x, \"src_key_padding_mask\": ~mask}")
+            return True
+    return False
 
 
 def torch_blocks(model: Any, given: Mapping[str, Any], layers: Sequence[int] | None, batch_size: int,

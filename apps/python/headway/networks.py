@@ -264,8 +264,9 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
     readout : {'first_token', 'last_token', 'mean'}
         The token that the network's answer is read from: the first real one ([CLS]), the last real one, or all.
     mask : array_like of shape (P, S), optional
-        1 or True for a real token, 0 or False for padding: the opposite of a key_padding_mask of PyTorch. Default: from
-        the key_padding_mask that the model hands to its first layer.
+        1 or True for a real token, 0 or False for padding: the opposite of a key_padding_mask of PyTorch. The model does not
+        get it. A model that should know its padding gets its own mask with `inputs`; a warning says where it attends to
+        padding. Default: from the key_padding_mask that the model hands to its first layer.
     ids : sequence of str, optional
         A name for each example.
     test : mapping of str to value, optional

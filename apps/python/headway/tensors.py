@@ -13,8 +13,8 @@ from headway.errors import BadDataError
 def without_torch(value: Any) -> Any:
     """A tensor without its gradient, in main memory, and bf16 as float32, which numpy has; likewise each in a list. All else
     stays."""
-    if isinstance(value, (list, tuple)):
-        return [without_torch(item) for item in value] if any(hasattr(item, "detach") for item in value) else value
+    if isinstance(value, (list, tuple)):  # numpy does not take every list of tensors of PyTorch 1.13
+        return [np.asarray(without_torch(item)) if hasattr(item, "detach") else item for item in value]
     for step in ("detach", "cpu"):
         if hasattr(value, step):
             value = getattr(value, step)()

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,9 @@ bool labels_are_classes(const MatrixXd& labels);
 /// numbers, at most 20 of them, not all +-1. Else empty. For a warning: they are used as real
 /// targets.
 std::vector<double> class_numbers(const MatrixXd& labels);
+
+/// That warning, for the labels of a file. "" where class_numbers() is empty.
+std::string class_numbers_warning(std::string_view file, const MatrixXd& labels);
 
 /// How labels of one output name two classes: "0 and 1" or "-1 and +1". "" where they do not, or
 /// where all are equal: either may be meant. Sets that name them differently do not go together.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "headway/core/record.hpp"
+#include "headway/numerics/matrix_moments.hpp"
 #include "headway/results/sampling_fields.hpp"
 #include "headway/sampling/checkpoint.hpp"
 #include "headway/types.hpp"
@@ -14,8 +15,9 @@ namespace headway {
 struct ChainRecord {
   std::vector<double> entries, positions, accuracies;
   std::vector<double> attention;
-  Index draws = 0, predictions = 0;
-  MatrixXd mean_sum, mean_square_sum, variance_sum;
+  Index draws = 0;
+  numerics::MatrixMoments predictors;  ///< of the draws that the predictor was computed for
+  MatrixXd variance_sum;
 };
 
 template <class Visitor, RecordOf<ChainRecord> Record>
@@ -26,10 +28,10 @@ void fields(Visitor& visit, Record& r) {
   visit("attention", r.attention,
         "entropy, largest weight and log likelihood of learned attention, draw after draw",
         {.optional = true});
-  visit("predictions", r.predictions, "draws that the predictor was computed for");
+  visit("predictions", r.predictors.count, "draws that the predictor was computed for");
   visit("accuracies", r.accuracies, "of their mean predictors");
-  visit("mean_sum", r.mean_sum, "sum of their mean predictors, [test examples, C]");
-  visit("mean_square_sum", r.mean_square_sum, "sum of the squares of these");
+  visit("predictor_mean", r.predictors.mean, "mean of their mean predictors, [test examples, C]");
+  visit("predictor_squares", r.predictors.squares, "sum of squared deviations from it");
   visit("variance_sum", r.variance_sum, "sum of the predictors' variances");
 }
 

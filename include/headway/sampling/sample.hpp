@@ -28,7 +28,7 @@ struct SamplingSummary {
   std::vector<double> step_size;        ///< per chain
   std::vector<double> mean_acceptance;  ///< per chain, after warm-up
   /// Per chain, of all transitions after warm-up, whether kept or thinned away. NaN for samplers
-  /// without momentum, and for a thinned run that goes on from a checkpoint without their energies.
+  /// without momentum.
   std::vector<double> ebfmi;
   /// Per chain, after warm-up. Those of hotter replicas are not counted: a replica accepts or
   /// refuses each step for its own density, so they do not bias the chain.

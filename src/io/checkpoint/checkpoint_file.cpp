@@ -17,8 +17,8 @@ namespace headway::io {
 namespace {
 
 constexpr const char* kSchema = "headway-checkpoint";
-constexpr std::int64_t kMajor = 2;
-constexpr std::int64_t kMinor = 1;
+constexpr std::int64_t kMajor = 3;
+constexpr std::int64_t kMinor = 0;
 constexpr std::size_t kHashDigits = 64;
 constexpr int kTries = 5;
 // Before 2.0 checkpoints of `sample` were not HDF5, and those of `train` had no digest at the end.

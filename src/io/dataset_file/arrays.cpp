@@ -68,11 +68,12 @@ std::string extent_faults(const FoundArray& array, const Wanted& wanted, Dataset
       found[wanted.keys[d]] = {extent, array.path};
     } else if (known->second.value != extent) {
       const auto& [value, source] = known->second;
-      notes.push_back(source == array.path
-                          ? fmt::format("{} is {} and {}", symbol, value, extent)
-                          : fmt::format("{} = {} as in {}", symbol, value, source));
+      std::string note = source == array.path
+                             ? fmt::format("{} is {} and {}", symbol, value, extent)
+                             : fmt::format("{} = {} as in {}", symbol, value, source);
       const auto hint = array.member->hints.find(symbol);
-      if (hint != array.member->hints.end()) notes.back() += ": " + hint->second;
+      if (hint != array.member->hints.end()) note += ": " + hint->second;
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
     }
   }
   if (!notes.empty()) {

@@ -326,6 +326,17 @@ std::vector<std::string> validate_dataset(const std::string& file_path) {
   return needed_of(faults_of(file_path, {}), Attention::kLearned);
 }
 
+MatrixXd training_labels(const std::string& file_path) {
+  const Hdf5Lock lock;
+  const Hdf5InputFile file(file_path);
+  constexpr const char* kLabels = "train/labels";
+  if (file.kind(kLabels) != NodeKind::kDataset) return {};
+  const Tensor labels = file.read_array(kLabels);
+  const Index examples = labels.shape[0];
+  const Index outputs = labels.shape.size() > 1 ? labels.shape[1] : 1;
+  return ConstRowMatrixMap(labels.values.data(), examples, outputs);
+}
+
 bool lacks_attention(const std::string& file_path) {
   const std::vector<std::string> faults = faults_of(file_path, {});
   return std::any_of(faults.begin(), faults.end(), is_missing_attention);

@@ -43,13 +43,10 @@ void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& tar
   }
   ++chain.draws;
   if (!predict) return;
-  if (chain.predictions == 0) {
-    chain.mean_sum = chain.mean_square_sum = chain.variance_sum =
-        MatrixXd::Zero(seen.mean.rows(), seen.mean.cols());
+  if (chain.predictors.count == 0) {
+    chain.variance_sum = MatrixXd::Zero(seen.variance.rows(), seen.variance.cols());
   }
-  ++chain.predictions;
-  chain.mean_sum += seen.mean;
-  chain.mean_square_sum += seen.mean.cwiseAbs2();
+  chain.predictors.add(seen.mean);
   chain.variance_sum += seen.variance;
   chain.accuracies.push_back(test_statistics(evaluation_, seen.mean).accuracy);
 }

@@ -12,6 +12,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/matrix_moments.hpp"
 #include "headway/theory/repeated_predictor.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
 #include "verbs/named_splits.hpp"
@@ -86,32 +87,28 @@ double normal_probability(double mean, double variance) {
 
 /// Sums over draws of U_1. One draw: that of the saddle point.
 struct PredictionSums {
-  Index draws = 0;
-  MatrixXd mean, square, variance;  // M x C
-  VectorXd positive;                // probability of f > 0; of one output
+  numerics::MatrixMoments predictors;  // M x C
+  MatrixXd variance;                   // M x C
+  VectorXd positive;                   // probability of f > 0; of one output
 
   void add(const theory::Prediction& prediction) {
-    if (draws == 0) {
-      mean = square = variance = MatrixXd::Zero(prediction.mean.rows(), prediction.mean.cols());
+    if (predictors.count == 0) {
+      variance = MatrixXd::Zero(prediction.mean.rows(), prediction.mean.cols());
       positive = VectorXd::Zero(prediction.mean.cols() == 1 ? prediction.mean.rows() : 0);
     }
-    ++draws;
-    mean += prediction.mean;
-    square += prediction.mean.cwiseAbs2();
+    predictors.add(prediction.mean);
     variance += prediction.variance;
     for (Index i = 0; i < positive.size(); ++i) {
       positive[i] += normal_probability(prediction.mean(i, 0), prediction.variance(i, 0));
     }
   }
   void add(const PredictionSums& other) {
-    if (other.draws == 0) return;
-    if (draws == 0) {
+    if (other.predictors.count == 0) return;
+    if (predictors.count == 0) {
       *this = other;
       return;
     }
-    draws += other.draws;
-    mean += other.mean;
-    square += other.square;
+    predictors.add(other.predictors);
     variance += other.variance;
     positive += other.positive;
   }
@@ -143,11 +140,9 @@ class NewInputs {
   /// The sets of a point. Law of total variance: Var f = E[variance given U_1] + Var[mean given
   /// U_1].
   [[nodiscard]] std::vector<PredictedSet> sets_of(const PredictionSums& sums) const {
-    const auto count = static_cast<double>(sums.draws);
-    const MatrixXd mean = sums.mean / count;
-    const double correction = count > 1.0 ? count / (count - 1.0) : 0.0;
-    const MatrixXd variance =
-        sums.variance / count + correction * (sums.square / count - mean.cwiseAbs2()).cwiseMax(0.0);
+    const auto count = static_cast<double>(sums.predictors.count);
+    const MatrixXd& mean = sums.predictors.mean;
+    const MatrixXd variance = sums.variance / count + sums.predictors.variance();
     std::vector<PredictedSet> sets;
     Index begin = 0;
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -288,10 +283,10 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
     if (observer.interrupted()) return std::nullopt;
     PredictionSums sums;
     for (const PredictionSums& one : of_chain) sums.add(one);
-    if (sums.draws == 0) {
+    if (sums.predictors.count == 0) {
       throw Error(ErrorKind::kBadData, fmt::format("points/{}: has no draws to predict from", i));
     }
-    return PredictedPoint{point.widths, point.temperature, point.sampler, sums.draws,
+    return PredictedPoint{point.widths, point.temperature, point.sampler, sums.predictors.count,
                           inputs.sets_of(sums)};
   };
   return predict_points(study, dataset.outputs(), sampled.points.size(), observer, predicted_at);

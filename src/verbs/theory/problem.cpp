@@ -170,6 +170,21 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
   }
 }
 
+namespace {
+
+/// "N_1, N_2"; of four layers or more "N_1, ..., N_4".
+std::string layers_in_words(std::string_view prefix, std::string_view suffix, Index first,
+                            std::size_t last) {
+  const auto name = [&](Index layer) { return fmt::format("{}{}{}", prefix, layer, suffix); };
+  const auto end = static_cast<Index>(last);
+  if (end - first > 2) return fmt::format("{}, ..., {}", name(first), name(end));
+  std::vector<std::string> names;
+  for (Index layer = first; layer <= end; ++layer) names.push_back(name(layer));
+  return join(names);
+}
+
+}  // namespace
+
 model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
                                     const std::vector<Index>& widths) {
   model::Architecture architecture;
@@ -182,9 +197,10 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
     architecture.widths = widths;
   } else {
     bad_study("model.widths",
-              fmt::format("model.widths: the entry [{}] has {} numbers; with {} layers it must "
-                          "have one number or {} (N_1, ..., N_{}, N_a)",
-                          fmt::join(widths, ", "), widths.size(), layers, layers + 1, layers));
+              fmt::format("model.widths: the entry [{}] has {} numbers; with {} it must have one "
+                          "number or {} ({}, N_a)",
+                          fmt::join(widths, ", "), widths.size(), count_text(layers, "layer"),
+                          layers + 1, layers_in_words("N_", "", 1, layers)));
   }
   const std::vector<double>& variances = study.model.variances;
   if (variances.size() == 1) {
@@ -193,9 +209,10 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
     architecture.variances = variances;
   } else {
     bad_study("model.variances",
-              fmt::format("model.variances has {} numbers; with {} layers it must have one number "
-                          "or {} (s_0^2, s_1^2, ..., s_{}^2, s_a^2)",
-                          variances.size(), layers, layers + 2, layers));
+              fmt::format("model.variances has {} numbers; with {} it must have one number or {} "
+                          "({}, s_a^2)",
+                          variances.size(), count_text(layers, "layer"), layers + 2,
+                          layers_in_words("s_", "^2", 0, layers)));
   }
   return architecture;
 }

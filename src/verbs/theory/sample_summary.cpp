@@ -69,8 +69,8 @@ void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
   MatrixXd squares = MatrixXd::Zero(mean.rows(), mean.cols());
   std::vector<double> accuracies;  // of each chain's own mean
   for (const ChainRecord& chain : chains) {
-    if (chain.predictions == 0) continue;
-    const MatrixXd own = chain.mean_sum / static_cast<double>(chain.predictions);
+    if (chain.predictors.count == 0) continue;
+    const MatrixXd& own = chain.predictors.mean;
     squares += (own.topRows(mean.rows()) - mean).cwiseAbs2();
     accuracies.push_back(test_statistics(evaluation, own).accuracy);
   }
@@ -85,27 +85,24 @@ void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
 
 void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,
                          SamplePoint& point) {
-  double count = 0.0;
-  MatrixXd mean;
-  MatrixXd square;
-  MatrixXd variance;
+  numerics::MatrixMoments predictors;
+  MatrixXd variance;  // summed over draws
   std::vector<double> accuracies;
   for (const ChainRecord& chain : chains) {
-    if (chain.predictions == 0) continue;
-    if (mean.size() == 0)
-      mean = square = variance = MatrixXd::Zero(chain.mean_sum.rows(), chain.mean_sum.cols());
-    count += static_cast<double>(chain.predictions);
-    mean += chain.mean_sum;
-    square += chain.mean_square_sum;
-    variance += chain.variance_sum;
+    if (chain.predictors.count == 0) continue;
+    if (variance.size() == 0) {
+      variance = chain.variance_sum;
+    } else {
+      variance += chain.variance_sum;
+    }
+    predictors.add(chain.predictors);
     accuracies.insert(accuracies.end(), chain.accuracies.begin(), chain.accuracies.end());
   }
-  if (count == 0.0) return;
-  mean /= count;
+  if (predictors.count == 0) return;
+  const auto count = static_cast<double>(predictors.count);
   // Law of total variance: Var f = E[variance given the draw] + Var[mean given the draw].
-  const double correction = count > 1.0 ? count / (count - 1.0) : 1.0;
-  const MatrixXd spread = correction * (square / count - mean.cwiseAbs2()).cwiseMax(0.0);
-  point.predictor = report_evaluation(evaluation, {mean, variance / count + spread});
+  point.predictor =
+      report_evaluation(evaluation, {predictors.mean, variance / count + predictors.variance()});
   summarize_predictor_errors(chains, evaluation, point);
   const Eigen::Map<const VectorXd> a(accuracies.data(), static_cast<Index>(accuracies.size()));
   const numerics::Moments over_draws = numerics::moments(a);

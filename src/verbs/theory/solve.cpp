@@ -26,6 +26,7 @@
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
 #include "verbs/theory/learned_problem.hpp"
+#include "verbs/theory/lost_digits.hpp"
 #include "verbs/theory/other_starts.hpp"
 #include "verbs/theory/point_observers.hpp"
 #include "verbs/theory/problem.hpp"
@@ -128,11 +129,12 @@ class PointSolver {
     point.entropy = saddle.evaluation.entropy;
     point.order_parameters = saddle.order_parameters;
     point.kernels = word_of(problem_.kernels->form());
-    point.predictor = report_predictor(
-        problem_,
-        {mean_on_train(problem_, *saddle.evaluation.energy, saddle.order_parameters.layers.front()),
-         {}},
-        predictor_.predict(*saddle.evaluation.energy, saddle.order_parameters.layers.front()));
+    const theory::EnergyState& energy = *saddle.evaluation.energy;
+    const MatrixXd& u = saddle.order_parameters.layers.front();
+    const theory::Prediction prediction = predictor_.predict(energy, u);
+    point.lost_digits = lost_digits(energy, prediction.variance);
+    point.predictor =
+        report_predictor(problem_, {mean_on_train(problem_, energy, u), {}}, prediction);
   }
 
   /// The Hessian test, the evidence and the 1/N correction.
@@ -349,6 +351,7 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   note_missing_corrections(result, observer);
   warn_of_minima(result, observer);
   warn_of_range(result, observer);
+  warn_of_lost_digits(result, observer);
   result.seconds = seconds_since(began);
   return result;
 }

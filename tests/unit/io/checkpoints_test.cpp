@@ -64,11 +64,10 @@ SampleState full_state() {
   record.draws = 2;
   record.entries = {1.0, 0.5, -0.0};
   record.positions = {7.0, 8.0};
-  record.predictions = 1;
   record.accuracies = {std::nan("")};
-  record.mean_sum = MatrixXd{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}};
-  record.mean_square_sum = 2.0 * record.mean_sum;
-  record.variance_sum = 3.0 * record.mean_sum;
+  const MatrixXd mean{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}};
+  record.predictors = {1, mean, 2.0 * mean};
+  record.variance_sum = 3.0 * mean;
   state.records = {record, headway::ChainRecord{}};
   state.seconds = 12.5;
   return state;

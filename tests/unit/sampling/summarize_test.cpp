@@ -102,17 +102,16 @@ TEST_CASE("hotter replicas cost evaluations, but their divergences are not the c
   CHECK(s.warmup_divergences == 5);
 }
 
-TEST_CASE("E-BFMI of a thinned chain is that of all its transitions, or not known") {
+TEST_CASE("E-BFMI of a thinned chain is that of all its transitions") {
   Run run;
   run.options.thin = 3;
   ChainState& chain = run.result.state.chains[0];
   chain.iteration = 30 + 3 * 10;
-  CHECK(std::isnan(run.summary().ebfmi[0]));  // a checkpoint that had no energies
+  CHECK(std::isnan(run.summary().ebfmi[0]));  // no transition yet
   std::vector<double> energies;
   for (int i = 0; i < 30; ++i) {
     energies.push_back(std::sin(0.3 * i * i));
     add(chain.energies, energies.back());
-    if (i == 10) CHECK(std::isnan(run.summary().ebfmi[0]));  // or only some
   }
   CHECK_THAT(run.summary().ebfmi[0], WithinRel(energy_bfmi(energies), 1e-13));
 }

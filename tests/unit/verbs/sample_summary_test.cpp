@@ -54,10 +54,9 @@ SamplePoint summarized(const sampling::Checkpoint& state, Index draws, double da
 /// A chain that predicted two test examples of one output in 4 draws, and its U_1 and U_a.
 ChainRecord predicting_chain(double first, double second) {
   ChainRecord chain;
-  chain.draws = chain.predictions = 4;
+  chain.draws = 4;
   chain.entries = {1.0, 5.0, 2.0, 6.0, 3.0, 7.0, 4.0, 8.0};
-  chain.mean_sum = 4.0 * MatrixXd{{first}, {second}};
-  chain.mean_square_sum = 4.0 * MatrixXd{{first * first}, {second * second}};
+  chain.predictors = {4, MatrixXd{{first}, {second}}, MatrixXd::Zero(2, 1)};
   chain.variance_sum = 4.0 * MatrixXd{{0.5}, {0.25}};
   chain.accuracies = {1.0, 1.0, 0.5, 0.5};
   return chain;
@@ -80,7 +79,7 @@ TEST_CASE("errors of a predictor are those over chains, and unknown for a single
   CHECK_THAT(two.accuracy_mcse, WithinAbs(0.25, 1e-15));  // their own means have 1 and 1/2
   CHECK_THAT(two.accuracy_mean, WithinAbs(0.75, 1e-15));
   ChainRecord none = predicting_chain(0.5, -1.0);
-  none.predictions = 0;  // so it counts for nothing
+  none.predictors.count = 0;  // so it counts for nothing
   for (const SamplePoint& one :
        {recorded({predicting_chain(0.5, -1.0)}), recorded({none, predicting_chain(0.5, -1.0)})}) {
     CHECK(one.predictor.mean == MatrixXd{{0.5}, {-1.0}});

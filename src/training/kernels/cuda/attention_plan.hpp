@@ -67,10 +67,10 @@ struct GpuAttentionPlan {
 };
 
 /// Nothing if no tile fits the device, or an array of one example passes 2^31 numbers. A tile that
-/// fits leaves at most 65,535 tiles of queries. Error{kBadStudy} for a bad shape. Memory is linear in queries and keys, with at most 16
-/// key slices. Copies of the gradients of bias and M_h come on top: at most 256 MiB, or one copy if
-/// that is larger. So do the gradients of scores of large kernels: at most 256 MiB, or those of 256
-/// queries an example if that is larger.
+/// fits leaves at most 65,535 tiles of queries. Error{kBadStudy} for a bad shape. Memory is linear
+/// in queries and keys, with at most 16 key slices. Copies of the gradients of bias and M_h come on
+/// top: at most 256 MiB, or one copy if that is larger. So do the gradients of scores of large
+/// kernels: at most 256 MiB, or those of 256 queries an example if that is larger.
 std::optional<GpuAttentionPlan> plan_gpu_attention(const AttentionShape& shape,
                                                    const AttentionOptions& options,
                                                    GpuArithmetic arithmetic, bool bias_gradient,

@@ -1,0 +1,36 @@
+#include "verbs/theory/lost_digits.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+
+#include "theory/example_space.hpp"
+
+namespace headway {
+
+std::string lost_digits(const theory::EnergyState& state, const MatrixXd& variance) {
+  const auto* by_example = dynamic_cast<const theory::ExampleSpaceState*>(&state);
+  if (by_example == nullptr) return "";
+  constexpr double kShare = 1e-3;
+  const double trace = by_example->factor().lower().squaredNorm();  // tr(L L^T)
+  const double rounding = std::numeric_limits<double>::epsilon() * trace;
+  // Exactly 0 is the variance of an example without features, too.
+  const auto wrong = (variance.array() > 0.0 && variance.array() < rounding / kShare).count();
+  if (wrong == 0) return "";
+  return fmt::format(
+      "{} of {} predictor variances are known to less than three digits, and log_evidence may be "
+      "off as well: T is too small beside the kernel. Raise T; if it is above 0, "
+      "solve.kernels = \"feature_space\" is exact",
+      wrong, variance.size());
+}
+
+void warn_of_lost_digits(const SolveResult& result, Observer& observer) {
+  for (const SolvePoint& point : result.points) {
+    if (point.lost_digits.empty()) continue;
+    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
+                                 point.temperature, point.lost_digits));
+  }
+}
+
+}  // namespace headway
