@@ -276,6 +276,16 @@ class HuggingFace(NetworkTest):
         self.assert_refused(FileNotFoundError, lambda: headway.from_hugging_face(
             self.path, lost, encoded, signs(P)), "weights.bin")
 
+        def plain(input_ids):
+            return input_ids
+
+        def write():
+            headway.from_hugging_face(self.path, plain, encoded, signs(P))
+
+        self.assert_refused(headway.UsageError, write, "model: function cannot be asked for its attention", "from_torch")
+        plain.config = None  # a model of transformers says itself what it does not take
+        self.assert_refused(TypeError, write, "output_attentions")
+
 
 class Torch(NetworkTest):
     def test_modules_are_recorded_in_the_order_of_their_calls(self):

@@ -203,7 +203,7 @@ def missing_include_faults(root):
 
 # Which standard header has a name, of the names that public headers use. Some names have several headers.
 STANDARD_NAMES = {
-    "algorithm": "find_if", "array": "array", "chrono": "chrono", "cmath": "isnan sqrt", "concepts": "integral same_as",
+    "algorithm": "find_if max", "array": "array", "chrono": "chrono", "cmath": "isnan sqrt", "concepts": "integral same_as",
     "cstddef": "size_t", "cstdint": "int32_t int64_t uint8_t uint32_t uint64_t", "filesystem": "filesystem",
     "functional": "function", "limits": "numeric_limits", "map": "map",
     "memory": "enable_shared_from_this make_unique shared_ptr unique_ptr", "numbers": "numbers", "optional": "optional",

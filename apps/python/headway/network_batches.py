@@ -154,7 +154,7 @@ def hugging_face_answers(model: Any, encoded: Mapping[str, Any], batch_size: int
     device, count = device_of(model), examples_in(encoded)
     for begin in range(0, count, batch_size):
         batch = {key: part_of(value, begin, batch_size, device) for key, value in encoded.items()}
-        said = model(**batch, output_attentions=True, output_hidden_states=True)
+        said = _asked(model, batch)
         attentions = getattr(said, "attentions", None)
         if not attentions or any(array is None for array in attentions):
             encoder = getattr(said, "encoder_attentions", None) is not None
@@ -169,6 +169,17 @@ def hugging_face_answers(model: Any, encoded: Mapping[str, Any], batch_size: int
         if mask is not None:
             require_tokens(f"{name}: attention_mask", (count, mask.shape[1]), hidden[0].shape[1])
         yield Answer(batch, attentions, hidden, mask)
+
+
+def _asked(model: Any, batch: Mapping[str, Any]) -> Any:
+    """The model's answer with attention and hidden states. One that cannot be asked for them is none of transformers."""
+    try:
+        return model(**batch, output_attentions=True, output_hidden_states=True)
+    except TypeError as error:
+        if hasattr(model, "config") or "unexpected keyword argument" not in str(error):
+            raise
+        raise UsageError(f"model: {type(model).__name__} cannot be asked for its attention (output_attentions); allowed: a model of "
+                         "transformers. from_torch takes models of PyTorch") from error
 
 
 def hugging_face_blocks(model: Any, encoded: Mapping[str, Any], layers: Sequence[int] | None,
