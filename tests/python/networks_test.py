@@ -279,12 +279,10 @@ class HuggingFace(NetworkTest):
         def plain(input_ids):
             return input_ids
 
-        def write():
-            headway.from_hugging_face(self.path, plain, encoded, signs(P))
-
-        self.assert_refused(headway.UsageError, write, "model: function cannot be asked for its attention", "from_torch")
+        words = "model: function cannot be asked for its attention"
+        self.assert_refused(headway.UsageError, lambda: headway.from_hugging_face(self.path, plain, encoded, signs(P)), words)
         plain.config = None  # a model of transformers says itself what it does not take
-        self.assert_refused(TypeError, write, "output_attentions")
+        self.assert_refused(TypeError, lambda: headway.from_hugging_face(self.path, plain, encoded, signs(P)), "output_")
 
 
 class Torch(NetworkTest):
@@ -323,8 +321,7 @@ class Torch(NetworkTest):
                 warnings.simplefilter("always")
                 headway.from_torch(self.path, model, inputs, signs(P), readout="mean", overwrite=True, batch_size=2,
                                    mask=model.mask if given else None)
-            # The stand-in attends to padding, which only a mask from outside must say.
-            self.assertEqual(len(caught), int(given))
+            self.assertEqual(len(caught), int(given))  # the stand-in attends to padding
             if given:
                 self.assertRegex(str(caught[0].message), r"train: mask\[1, [34]\]: padding, yet attention module 1 gives it a weight of 0")
             with self.read() as file:
