@@ -128,7 +128,7 @@ def _heads():
 
 def _posteriors():
     _, means, largest = posteriors.claim()
-    return ["Exact draws for people who write samplers: against NUTS", "-", f"{means} means, at most {largest} errors apart",
+    return ["Exact draws for people who write samplers: against numpyro's NUTS", "-", f"{means} means, at most {largest} errors apart",
             "the two samplers agree", _link("reference-posteriors", "reference-posteriors")]
 
 
