@@ -242,7 +242,7 @@ Verb predict_verb() {
               {"right sign", "share of the seeds whose output has the sign of the mean"},
               {"class", "sign of the mean, or the likeliest class of each scored token"},
               {"probability", "of that class, or of that next token"},
-              {"bits/byte", "of a text: the bits of its tokens over its bytes"},
+              {"bits/byte", "of a text: bits over bytes, of all tokens but the first"},
               {"next token", "the likeliest tokens after the end of the text"}}}},
        .examples = {{"headway predict four.h5 new.h5 -o predictions.h5",
                      "new inputs, with the result of solve or sample"},

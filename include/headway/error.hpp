@@ -10,7 +10,7 @@ enum class ErrorKind : int {
   kUsage = 64,         ///< the command line
   kBadData = 65,       ///< a fault inside a data set, result or image file
   kMissingFile = 66,   ///< a file that is missing or unreadable
-  kUnavailable = 69,   ///< a device or library that this build lacks; memory, threads
+  kUnavailable = 69,   ///< a device or library is missing, or memory or threads
   kInternal = 70,      ///< a bug in Headway
   kCannotWrite = 73,   ///< an output that exists, is forbidden, or does not fit
   kBadStudy = 78,      ///< a value in a study or an option

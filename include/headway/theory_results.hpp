@@ -131,11 +131,10 @@ void fields(Visitor& visit, Record& r) {
         "an eigenvalue lies within this of the number above; 0 if the Hessian was computed and "
         "rounding leaves its digits",
         kOld);
-  visit(
-      "log_evidence_error", r.evidence.error,
-      "standard error of log_evidence if random probes stand for the Hessian, else 0; a rough one, "
-      "from 16 probes",
-      kOld);
+  visit("log_evidence_error", r.evidence.error,
+        "0 if the Hessian was computed, else a rough standard error of log_evidence from 16 random "
+        "probes",
+        kOld);
   visit(
       "log_evidence", r.evidence.log_evidence,
       "log p(y) in nats, by Laplace's method if the Hessian is known and positive, else to leading "

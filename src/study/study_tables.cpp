@@ -66,8 +66,8 @@ const OptionTable<Study>& Study::table() {
       option("seed", &Study::seed, integer<std::uint64_t>(0, kLargestSeed),
              "root of every random stream. Another seed is an independent repetition."),
       option("threads", &Study::threads, integer<int>(0, 4096),
-             "threads to use; 0 = all cores. The result is the same on any number, except with "
-             "train.eager."),
+             "threads to use; 0 = all cores. The result is the same on any number; in train not "
+             "with train.eager."),
   }};
   return table;
 }

@@ -57,7 +57,7 @@ class Rule(unittest.TestCase):
         for labels, classes, words in ((np.array([0, 1, 3, 4]), 3, "labels[2]: 3; allowed"), (np.array([[0], [0.5]]), 3, "labels[1]: 0.5; allowed"),
                                        (np.array([[0, 1, 0], [1, 1, 0]]), 3, "labels[1]: [1, 1, 0]; allowed"),
                                        (ONE_HOT, 2, f"labels have shape {list(ONE_HOT.shape)}; allowed"),
-                                       (np.array([-1, 0, 1]), 2, "labels: allowed")):
+                                       (np.array([-1, 0, 1]), 2, "labels: mix -1, 0 and 1; allowed")):
             self.assertTrue(targets(labels, classes)[0].startswith(words), targets(labels, classes))
         for classes in (1, -1, 2.5, True, "two", 10**6, 10**30):
             with self.assertRaisesRegex(headway.UsageError, "classes: is .*; allowed: None, 0 for real targets, or an integer from 2 to 65536"):

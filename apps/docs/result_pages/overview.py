@@ -60,7 +60,7 @@ def _fuzzy_logic():
         ["Fuzzy logic, more tokens and pairs held out, a tenth of the length: held-out $R^2$ x 100", "a figure",
          f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, 32 tokens; {fuzzy_logic.cell_claim()[0]} in fresh seeds of one cell",
          "HYLA's lead is not confirmed", _link("fuzzy-logic-scaling", "fuzzy-logic-scaling", "fuzzy-logic-embedding")],
-        ["Attention ablation: held-out $R^2$ x 100, mean over variants without softmax; the paper has one fewer, not mixed", _named(mixed, groups),
+        ["Attention ablation: held-out $R^2$ x 100, mean over variants without softmax (the paper lacks one that does not mix)", _named(mixed, groups),
          _named(mixed, fuzzy_logic.ablation_claim()), "mixing values helps, without softmax",
          _link("attention-ablation", "attention-ablation")],
         ["Fuzzy logic made small: held-out $R^2$ x 100, HYLA less softmax", "-",

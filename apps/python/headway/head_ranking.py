@@ -57,7 +57,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         Number of classes C, where labels are class numbers; 0: labels are real targets.
     target : {'fixed', 'refitted'}, default: 'fixed'
         What the combined estimate is of: the cost with the readout as it is, or after it has been fitted again. On fresh
-        tasks "fixed" ranked heads better by the first cost. By the second no difference is shown:
+        tasks "fixed" ranked heads better by the first of these costs. By the cost after refitting no difference is shown:
         data/results/head-ranking.md.
     mode : {'mean', 'zero'}, default: 'mean'
         What the output of a removed head is put at, in the combined estimate.

@@ -100,7 +100,7 @@ def _are(labels: np.ndarray, classes: int) -> bool:
 
 
 def _first_wrong(labels: np.ndarray, classes: int) -> str:
-    """How a message goes on after the name: index and value of the first label that is none of so many classes, or the shape."""
+    """What follows the name in a message: index and value of the first label that names none of the classes, or the wrong shape."""
     if labels.ndim == 2 and labels.shape[1] == classes:
         wrong = ~np.isin(labels, (0, 1)).all(axis=1) | (labels.sum(axis=1) != 1)
     elif labels.ndim == 1 or labels.ndim == 2 and labels.shape[1] == 1:
@@ -109,7 +109,7 @@ def _first_wrong(labels: np.ndarray, classes: int) -> str:
     else:
         return f" have shape {list(labels.shape)};"
     if not wrong.any():
-        return ":"  # two classes by three names, -1, 0 and 1
+        return ": mix -1, 0 and 1;"
     first = int(np.argmax(wrong))
     return f"[{first}]: {labels[first].tolist()};"
 

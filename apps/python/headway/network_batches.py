@@ -348,8 +348,8 @@ def _warned_of_padding(name: str, calls: Sequence[_Call], real: np.ndarray, firs
         if weights.max() > 1e-6:
             example, _, token = np.unravel_index(weights.argmax(), weights.shape)
             warn(f"{name}[{first + example}, {token}]: padding, yet attention module {layer} gives it a weight of {weights.max():.2g} for a "
-                 "real token. Is the mask the wrong way round? Or does the model not know its padding? It does not get `mask`: give it its "
-                 "own with the inputs, such as inputs={\"src\": x, \"src_key_padding_mask\": ~mask}")
+                 "real token. Is the mask the wrong way round? Or does the model not know its padding? Headway does not hand `mask` to it. Give "
+                 "it its own among the inputs, True for padding: inputs={\"src\": x, \"src_key_padding_mask\": torch.as_tensor(mask) == 0}")
             return True
     return False
 

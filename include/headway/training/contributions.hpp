@@ -35,9 +35,10 @@ struct ContributionLevels {
 ///
 /// A kept layer splits a stream into the residual stream, each head and the feed-forward network;
 /// layers that are not kept, above the first kept one, carry every contribution as a whole. A
-/// factor phi(u) / u freezes a nonlinearity phi. Biases act on the first path alone, the one that
-/// is the residual stream in every kept layer, so that the contributions of an example sum up to
-/// what the network's last linear layer reads there.
+/// factor phi(u) / u freezes a nonlinearity phi. The biases of a layer act on what the first
+/// path brings, the one that is the residual stream in every layer below. That of attention's
+/// output stays on it, each other is in the part of its head or feed-forward network. So the
+/// contributions of an example sum up to what the network's last linear layer reads there.
 ///
 /// kPairs: a layer with a generated value network is linear in the values too, and has the levels
 ///   {direct, heads that generate} x {residual, heads that read, feed-forward};

@@ -82,7 +82,8 @@ struct TransformerOptions {
   /// Weight of a loss that keeps the experts of a kMixture equally busy (Fedus et al. 2022,
   /// equation 4; there 0.01), added for every layer: E sum_e f_e p_e. Here f_e is the share of the
   /// tokens' choices that fall on expert e, and p_e the mean over tokens of softmax(router) at e.
-  /// The loss is 1 where all experts are equally busy. Reported losses do not contain it.
+  /// In the last layer these are the scored tokens. The loss is 1 where all experts are equally
+  /// busy. Reported losses do not contain it.
   double load_balancing = 0.0;
   EmbeddingStart embedding_start = EmbeddingStart::kDims;
   Norm norm = Norm::kLayerNorm;

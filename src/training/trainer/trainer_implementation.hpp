@@ -72,6 +72,7 @@ class Trainer::Implementation {
   bool begin_step_of_ranks(const detail::StepData* data);
   [[nodiscard]] TreeSum micro_gradients(const detail::StepData& data) const;
   void update_from(const std::vector<double>& total);
+  [[nodiscard]] bool has_float_squares(double gradient_norm) const;
   std::vector<StepResult> read_steps();
   [[nodiscard]] bool must_read(const Course& course) const;
   bool finish_steps(Course* course);

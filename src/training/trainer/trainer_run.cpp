@@ -112,15 +112,23 @@ void Trainer::Implementation::update_from(const std::vector<double>& total) {
   engine_->update(share * total.back(), update());
 }
 
+// Whether the second moments can hold the squares of such a gradient. Else they are infinite, and
+// parameters would never move again, with a finite loss.
+bool Trainer::Implementation::has_float_squares(double gradient_norm) const {
+  constexpr double kMostNorm = 1e19;  // a float ends at 3.4e38
+  return options_.gradient_clip > 0.0 || gradient_norm < kMostNorm;
+}
+
 // The steps that were begun and not read yet. A step that is not finite is the last one, and only
 // the steps before it count as done.
 std::vector<StepResult> Trainer::Implementation::read_steps() {
   std::vector<StepResult> results;
   Index step = step_ - std::exchange(unread_, 0);
   for (const detail::StepNumbers& numbers : engine_->read_steps()) {
-    results.push_back({step, numbers.loss, numbers.gradient_norm, learning_rate_at(options_, step),
-                       numbers.finite()});
-    if (!numbers.finite()) break;
+    const bool good = numbers.finite() && has_float_squares(numbers.gradient_norm);
+    results.push_back(
+        {step, numbers.loss, numbers.gradient_norm, learning_rate_at(options_, step), good});
+    if (!good) break;
     ++step;
     loss_since_record_ += numbers.loss;
     ++steps_since_record_;

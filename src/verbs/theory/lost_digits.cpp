@@ -20,8 +20,8 @@ std::string lost_digits(const theory::EnergyState& state, const MatrixXd& varian
   if (wrong == 0) return "";
   return fmt::format(
       "{} of {} predictor variances are known to less than three digits, and log_evidence may be "
-      "off as well: T is too small beside the kernel. Raise T; if it is above 0, "
-      "solve.kernels = \"feature_space\" is exact",
+      "off as well: model.temperature is too small beside the kernel. Raise it. If it is not 0, "
+      "solve.kernels = \"feature_space\" keeps these digits, too",
       wrong, variance.size());
 }
 

@@ -45,6 +45,22 @@ class AskedTask final : public TrainingTask {
   Index size_;
 };
 
+/// Targets so large that the square of a gradient overflows, and the loss does not.
+class HugeTask final : public TrainingTask {
+ public:
+  const TaskFormat& format() const override { return counting_.format(); }
+  const std::vector<std::string>& splits() const override { return counting_.splits(); }
+  Index size(std::string_view split) const override { return counting_.size(split); }
+  std::string_view selection_split() const override { return counting_.selection_split(); }
+  void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
+    counting_.batch(split, first, count, out);
+    for (float& target : out.targets) target = 3e18F;
+  }
+
+ private:
+  CountingTask counting_{5, false};
+};
+
 class Progress : public headway::Observer {
  public:
   void progress(std::string_view what, double done, double of) override {
@@ -299,6 +315,22 @@ TEST_CASE("A run that diverges says at which step and rate, and what to change",
   CHECK(summary.evaluations.empty());
   CHECK(summary.last_train_loss == sink.records.back().loss);  // of the last finite step
   CHECK(observer.calls.size() == static_cast<std::size_t>(summary.steps));
+}
+
+TEST_CASE("A gradient whose square no float holds is a run that diverges", "[torch]") {
+  // Else its second moment is infinite, and a parameter stays for good where it is.
+  const HugeTask task;
+  TrainOptions options = short_run(3);
+  options.learning_rate = 1e-3;
+  Progress observer;
+  Told sink;
+  const TrainSummary summary = Trainer(small_model(), options, task).run(observer, sink);
+  CHECK(summary.outcome == TrainOutcome::kDiverged);
+  CHECK_THAT(summary.message, StartsWith("step 0: the loss is ") && Contains("e+") &&
+                                  EndsWith("or set train.gradient_clip"));
+  options.gradient_clip = 1.0;
+  const TrainSummary clipped = Trainer(small_model(), options, task).run(observer, sink);
+  CHECK(clipped.outcome == TrainOutcome::kFinished);
 }
 
 TEST_CASE("States that are not this run's are refused in whole sentences", "[torch]") {
