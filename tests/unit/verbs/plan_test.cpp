@@ -112,7 +112,7 @@ TEST_CASE("a study that does not fit its data is refused by the plan, too") {
   CHECK_THROWS_WITH(
       headway::plan_theory(study, data, TheoryVerb::kSolves),
       "model.widths: the entry [10, 20] has 2 numbers; with 2 layers it must have one "
-      "number or 3 (N_1, ..., N_2, N_a)");
+      "number or 3 (N_1, N_2, N_a)");
 }
 
 TEST_CASE("a study that does not fit the memory is refused, whether by kernels or draws") {
