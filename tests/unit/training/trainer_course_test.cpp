@@ -326,7 +326,8 @@ TEST_CASE("A gradient whose square no float holds is a run that diverges", "[tor
   Told sink;
   const TrainSummary summary = Trainer(small_model(), options, task).run(observer, sink);
   CHECK(summary.outcome == TrainOutcome::kDiverged);
-  CHECK_THAT(summary.message, StartsWith("step 0: the loss is ") && Contains("e+") &&
+  CHECK_THAT(summary.message, StartsWith("step 0: the loss is ") &&
+                                  Catch::Matchers::Contains("e+") &&
                                   EndsWith("or set train.gradient_clip"));
   options.gradient_clip = 1.0;
   const TrainSummary clipped = Trainer(small_model(), options, task).run(observer, sink);
