@@ -326,9 +326,9 @@ TEST_CASE("A gradient whose square no float holds is a run that diverges", "[tor
   Told sink;
   const TrainSummary summary = Trainer(small_model(), options, task).run(observer, sink);
   CHECK(summary.outcome == TrainOutcome::kDiverged);
-  CHECK_THAT(summary.message, StartsWith("step 0: the loss is ") &&
-                                  Catch::Matchers::Contains("e+") &&
-                                  EndsWith("or set train.gradient_clip"));
+  CHECK_THAT(summary.message,
+             StartsWith("step 0: the loss is ") && EndsWith("or set train.gradient_clip"));
+  CHECK(summary.message.find("inf") == std::string::npos);  // loss and norm are finite
   options.gradient_clip = 1.0;
   const TrainSummary clipped = Trainer(small_model(), options, task).run(observer, sink);
   CHECK(clipped.outcome == TrainOutcome::kFinished);
