@@ -51,6 +51,15 @@ class Help(ProgramTest):
         self.assertNotIn("attention_dropout", text)
         self.assertIn("[sweep]", run("train", "--help").stdout)
 
+    def test_a_verb_lists_its_own_tasks(self):
+        theory, training = {"copy", "dataset", "hidden_markov_chain"}, {"fuzzy_logic", "sraven", "text", "omniglot"}
+        for verb, tasks in (("solve", theory), ("train", training), ("evaluate", training)):
+            with self.subTest(verb=verb):
+                text = run(verb, "--help").stdout
+                self.assertEqual(set(re.findall(r'^\[task\] with kind = "(\w+)"', text, re.MULTILINE)), tasks)
+                threads = words_of(text.partition("--threads N")[2].partition("\n  -")[0])
+                self.assertEqual(threads.endswith("except with train.eager"), verb != "solve", threads)
+
     def test_help_is_a_verb_too(self):
         self.assertEqual(run("help").stdout, run("--help").stdout)
         self.assertEqual(run("help", "prune").stdout, run("prune", "--help").stdout)
