@@ -1,7 +1,6 @@
 #include "verbs/theory/lost_digits.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <limits>
 
@@ -23,14 +22,6 @@ std::string lost_digits(const theory::EnergyState& state, const MatrixXd& varian
       "off as well: model.temperature is too small beside the kernel. Raise it. If it is not 0, "
       "solve.kernels = \"feature_space\" keeps these digits, too",
       wrong, variance.size());
-}
-
-void warn_of_lost_digits(const SolveResult& result, Observer& observer) {
-  for (const SolvePoint& point : result.points) {
-    if (point.lost_digits.empty()) continue;
-    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
-                                 point.temperature, point.lost_digits));
-  }
 }
 
 }  // namespace headway

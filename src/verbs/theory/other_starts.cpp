@@ -1,7 +1,6 @@
 #include "verbs/theory/other_starts.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -73,14 +72,6 @@ void try_other_starts(const Study& study, const theory::Action& action, std::siz
       "the action has several minima. The lowest is taken: S / max N = {:.6g}; {}the highest has "
       "{:.6g}",
       lowest / n, usual, highest / n);
-}
-
-void warn_of_minima(const SolveResult& result, Observer& observer) {
-  for (const SolvePoint& point : result.points) {
-    if (point.other_minima.empty()) continue;
-    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
-                                 point.temperature, point.other_minima));
-  }
 }
 
 }  // namespace headway

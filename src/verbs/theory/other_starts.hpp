@@ -18,7 +18,4 @@ theory::OrderParameters random_start(const model::Architecture& architecture, Rn
 void try_other_starts(const Study& study, const theory::Action& action, std::size_t index,
                       Observer& observer, theory::SaddlePoint& saddle, SolvePoint& point);
 
-/// Warns of points whose starts led to several minima.
-void warn_of_minima(const SolveResult& result, Observer& observer);
-
 }  // namespace headway

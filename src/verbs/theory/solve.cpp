@@ -1,6 +1,7 @@
 #include "headway/solve.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -243,6 +244,15 @@ class PointSolver {
   theory::SaddlePointOptions options_;
 };
 
+/// Warns of each point that has something to say.
+void warn_of_points(const SolveResult& result, std::string SolvePoint::*says, Observer& observer) {
+  for (const SolvePoint& point : result.points) {
+    if ((point.*says).empty()) continue;
+    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
+                                 point.temperature, point.*says));
+  }
+}
+
 /// Why points have no 1/N correction, each reason once.
 void note_missing_corrections(const SolveResult& result, Observer& observer) {
   std::map<std::string, std::size_t> points;
@@ -349,9 +359,9 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   }
   result.interrupted = result.points.size() < numbers.size();
   note_missing_corrections(result, observer);
-  warn_of_minima(result, observer);
+  warn_of_points(result, &SolvePoint::other_minima, observer);
   warn_of_range(result, observer);
-  warn_of_lost_digits(result, observer);
+  warn_of_points(result, &SolvePoint::lost_digits, observer);
   result.seconds = seconds_since(began);
   return result;
 }

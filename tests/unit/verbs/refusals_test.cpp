@@ -87,6 +87,19 @@ TEST_CASE("a study that does not fit its data says which key, which numbers and 
   CHECK(misfit(study) == "none");
 }
 
+TEST_CASE("a wrong number of variances names those of any depth") {
+  Study study;
+  study.model.variances = {1.0, 2.0};
+  const auto wanted = [&](std::size_t layers) {
+    tasks::Dataset dataset;
+    dataset.heads.assign(layers, 1);
+    return fault([&] { headway::architecture_of(study, dataset, {5}); });
+  };
+  const std::string has = "model.variances has 2 numbers; with ";
+  CHECK(wanted(1) == has + "1 layer it must have one number or 3 (s_0^2, s_1^2, s_a^2)");
+  CHECK(wanted(3) == has + "3 layers it must have one number or 5 (s_0^2, ..., s_3^2, s_a^2)");
+}
+
 TEST_CASE("a kernel of the Gaussian process that is singular is refused with its sizes") {
   Rng rng(15, StreamPurpose::kTests);
   tasks::Dataset dataset;
