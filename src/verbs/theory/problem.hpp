@@ -152,6 +152,9 @@ void solve_point_from(const Study& study, const tasks::Dataset& dataset,
 /// one posterior deviation.
 void warn_of_range(const SolveResult& result, Observer& observer);
 
+/// Warns of each point of `result` that says something there, its other_minima say.
+void warn_of_points(const SolveResult& result, std::string SolvePoint::*says, Observer& observer);
+
 /// The points of this study's sweep: from the earlier result `known` if it has them, else solved.
 SolveResult solve_or_reuse(const Study& study, const tasks::Dataset& dataset,
                            const TheoryProblem& problem, Observer& observer,

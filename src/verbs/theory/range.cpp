@@ -87,4 +87,12 @@ void warn_of_range(const SolveResult& result, Observer& observer) {
   }
 }
 
+void warn_of_points(const SolveResult& result, std::string SolvePoint::*says, Observer& observer) {
+  for (const SolvePoint& point : result.points) {
+    if ((point.*says).empty()) continue;
+    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
+                                 point.temperature, point.*says));
+  }
+}
+
 }  // namespace headway

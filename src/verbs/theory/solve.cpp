@@ -1,7 +1,6 @@
 #include "headway/solve.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -243,15 +242,6 @@ class PointSolver {
   const SolveHooks& hooks_;
   theory::SaddlePointOptions options_;
 };
-
-/// Warns of each point that has something to say.
-void warn_of_points(const SolveResult& result, std::string SolvePoint::*says, Observer& observer) {
-  for (const SolvePoint& point : result.points) {
-    if ((point.*says).empty()) continue;
-    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
-                                 point.temperature, point.*says));
-  }
-}
 
 /// Why points have no 1/N correction, each reason once.
 void note_missing_corrections(const SolveResult& result, Observer& observer) {
