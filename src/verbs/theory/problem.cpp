@@ -10,6 +10,7 @@
 
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
