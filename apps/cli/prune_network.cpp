@@ -48,11 +48,11 @@ std::string run_text(const RunPruning& run) {
   }
   out = wrapped(out);
   Table heads(
-      {"layer", "head", run.metric + " change", "mean in its place", "loss change", "sensitivity"});
-  for (const HeadChange& head : run.heads) {
+      {"layer", "head", run.metric + " drop", "mean in its place", "loss rise", "sensitivity"});
+  for (const HeadCost& head : run.heads) {
     heads.add({std::to_string(head.layer), std::to_string(head.head),
-               estimate_text(head.score, "{:+.4f}"), estimate_text(head.score_mean, "{:+.4f}"),
-               estimate_text(head.loss, "{:+.4f}"), cell(head.gradient_sensitivity, "{:.4g}")});
+               estimate_text(head.drop, "{:+.4f}"), estimate_text(head.drop_mean, "{:+.4f}"),
+               estimate_text(head.rise, "{:+.4f}"), cell(head.gradient_sensitivity, "{:.4g}")});
   }
   out += fmt::format("\neach head removed alone, on {}\n{}", run.network.measured_on, heads.text());
   Table ranks({"score<", "with the drop<", "with the rise of the loss<"});
@@ -155,9 +155,12 @@ Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {
 std::vector<ExplainedTable> prune_network_tables() {
   return {{"Heads, a table for each run",
            {{"layer, head", "which head, counted from 1"},
-            {"METRIC change", "change of the network's score without the head, with its error"},
+            {"METRIC drop",
+             "drop of the network's score without the head, with its error; positive: the head is "
+             "needed"},
             {"mean in its place", "the same with the head's mean output in its place"},
-            {"loss change", "change of the loss without the head, with its error"},
+            {"loss rise",
+             "rise of the loss without the head, with its error; positive: the head is needed"},
             {"sensitivity", "mean |dL/dm| of the loss L for a factor m on the head's output"}}},
           {"Below the heads",
            {{"with the drop, with the rise of the loss",

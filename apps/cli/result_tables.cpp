@@ -119,11 +119,11 @@ std::string heads_table(const PrunePoint& point, const Measure& measure,
       row.push_back(cell(head.mean_squared_error_without, "{:.4g}"));
     }
     const char* signed_format = measure.accuracy() ? "{:+.4f}" : "{:+.3g}";
-    row.push_back(small_cell(head.squared_error_change, signed_format));
-    for (const double error : {head.squared_error_change_sd, head.squared_error_change_error}) {
+    row.push_back(small_cell(head.squared_error_rise, signed_format));
+    for (const double error : {head.squared_error_rise_sd, head.squared_error_rise_error}) {
       row.push_back(small_cell(error, measure.accuracy() ? "{:.4f}" : "{:.2g}"));
     }
-    row.push_back(small_cell(head.squared_error_change_without_theory, signed_format));
+    row.push_back(small_cell(head.squared_error_rise_without_theory, signed_format));
     if (network) row.push_back(cell(network->accuracy_drop[h].mean, "{:+.4f}"));
     table.add(row);
   }

@@ -57,8 +57,8 @@ def network(program, width, *study, temperature=0.01):
     options = ["--set", f"model.widths=[{width}]", "--set", f"model.temperature={temperature}", "--json", "-q"]
     command = [program, "prune", *study, *options]
     point = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["points"][0]
-    heads = [Head(h["layer"], h["head"], h["score"], h["score_weighted"], h["accuracy_without"], h["squared_error_change"],
-                  np.hypot(h["squared_error_change_sd"], h["squared_error_change_error"])) for h in point["heads"]]
+    heads = [Head(h["layer"], h["head"], h["score"], h["score_weighted"], h["accuracy_without"], h["squared_error_rise"],
+                  np.hypot(h["squared_error_rise_sd"], h["squared_error_rise_error"])) for h in point["heads"]]
     return Network(np.array(point["U"][0]), point["accuracy"], heads)
 
 

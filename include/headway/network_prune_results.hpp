@@ -12,55 +12,61 @@
 
 namespace headway {
 
-/// What removing one head changes on the measured split: the value without the head minus with it.
-struct HeadChange {
+/// What removing one head costs on the measured split: the drop of the metric and the rise of the
+/// loss. Both are positive where the network needs the head.
+struct HeadCost {
   std::string metric = "accuracy";  ///< or "r2": begins the names of its fields
   int layer = 1, head = 1;
-  analysis::Estimate score{}, loss{};            ///< its attention weights 0
-  analysis::Estimate score_mean{}, loss_mean{};  ///< its mean in its place; NaN: not defined
-  double gradient_sensitivity = 0.0;             ///< eq. 21 of training
+  analysis::Estimate drop{}, rise{};            ///< its attention weights 0
+  analysis::Estimate drop_mean{}, rise_mean{};  ///< its mean in its place; NaN: not defined
+  double gradient_sensitivity = 0.0;            ///< eq. 21 of training
 };
 template <class Visitor>
-void fields(Visitor& visit, const HeadChange& r) {
+void fields(Visitor& visit, const HeadCost& r) {
   visit("layer", r.layer, "layer of the head, counted from 1");
   visit("head", r.head, "number of the head in its layer, counted from 1");
-  fields(visit, r.score, r.metric + "_change", "metric without the head minus metric with it");
-  fields(visit, r.loss, "loss_change", "loss without the head minus loss with it");
-  fields(visit, r.score_mean, r.metric + "_change_mean",
-         "change of the metric with the head's mean in its place");
-  fields(visit, r.loss_mean, "loss_change_mean",
-         "change of the loss with the head's mean in its place");
+  fields(visit, r.drop, r.metric + "_drop",
+         "drop of the metric without the head; positive: the head is needed");
+  fields(visit, r.rise, "loss_rise",
+         "rise of the loss without the head; positive: the head is needed");
+  fields(visit, r.drop_mean, r.metric + "_drop_mean",
+         "drop of the metric with the head's mean in its place");
+  fields(visit, r.rise_mean, "loss_rise_mean",
+         "rise of the loss with the head's mean in its place");
   visit("gradient_sensitivity", r.gradient_sensitivity,
         "mean size of dL / dm_h over training examples");
+  const double change = 0.0 - r.drop.mean;
+  visit(r.metric + "_change", change, "older name: metric without the head minus that with it",
+        {.place = FieldPlace::kJson});
 }
 
-/// The changes on one split, of all heads.
-struct SplitChanges {
+/// The same on one split, of all heads.
+struct SplitCosts {
   std::string split, metric = "accuracy";
-  std::vector<analysis::Estimate> score, loss;
+  std::vector<analysis::Estimate> drop, rise;
 };
 template <class Visitor>
-void fields(Visitor& visit, const SplitChanges& r) {
+void fields(Visitor& visit, const SplitCosts& r) {
   visit("split", r.split, "name of the split", {.layout = FieldLayout::kKey});
-  std::vector<double> score, score_error, loss, loss_error;
-  for (std::size_t h = 0; h < r.loss.size(); ++h) {
-    score.push_back(r.score[h].mean);
-    score_error.push_back(r.score[h].error);
-    loss.push_back(r.loss[h].mean);
-    loss_error.push_back(r.loss[h].error);
+  std::vector<double> drop, drop_error, rise, rise_error;
+  for (std::size_t h = 0; h < r.rise.size(); ++h) {
+    drop.push_back(r.drop[h].mean);
+    drop_error.push_back(r.drop[h].error);
+    rise.push_back(r.rise[h].mean);
+    rise_error.push_back(r.rise[h].error);
   }
-  visit(r.metric + "_change", score, "metric without each head minus metric with it");
-  visit(r.metric + "_change_error", score_error, "standard errors over the examples");
-  visit("loss_change", loss, "loss without each head minus loss with it");
-  visit("loss_change_error", loss_error, "standard errors over the examples");
+  visit(r.metric + "_drop", drop, "drop of the metric without each head");
+  visit(r.metric + "_drop_error", drop_error, "standard errors over the examples");
+  visit("loss_rise", rise, "rise of the loss without each head");
+  visit("loss_rise_error", rise_error, "standard errors over the examples");
 }
 
 /// Head removal in one run of a train result.
 struct RunPruning : NetworkRun {
   std::string metric, weights_sha256;
   RemovedAs removed_as = RemovedAs::kZero;
-  std::vector<HeadChange> heads;
-  std::vector<SplitChanges> splits;
+  std::vector<HeadCost> heads;
+  std::vector<SplitCosts> splits;
   /// Scores "weight_norm" and "sensitivity", then those of the theory; curves and drops.
   NetworkPruning network;
 };
@@ -68,12 +74,12 @@ template <class Visitor>
 void fields(Visitor& visit, const RunPruning& r) {
   constexpr FieldPlace kJson = FieldPlace::kJson;
   fields_of_network(visit, r);
-  visit("metric", r.metric, "metric of the changes: r2 or accuracy");
+  visit("metric", r.metric, "metric of the drops: r2 or accuracy");
   visit("removed_as", r.removed_as,
         "what replaces removed heads in curves and drops: zero or mean");
   visit("weights_sha256", r.weights_sha256, "SHA-256 (hex) of the weights");
   visit("heads", r.heads, "one entry a head, layer 1 first", {.layout = FieldLayout::kColumns});
-  visit("splits", r.splits, "changes by split", {.layout = FieldLayout::kByName});
+  visit("splits", r.splits, "drops and rises by split", {.layout = FieldLayout::kByName});
   for (const NetworkScore& score : r.network.baselines) {
     std::vector<double> curve;
     for (const analysis::Quality& q : score.rising.quality) curve.push_back(q.accuracy.mean);

@@ -18,13 +18,14 @@ struct HeadReport {
   std::string name;
   double score = kUndefined, score_weighted = kUndefined;
   double accuracy_without = kUndefined, mean_squared_error_without = kUndefined;
-  // What the predictor loses without the head on validation, else test examples (eq. 66).
+  // What the predictor loses without the head on validation, else test examples (eq. 66): all are
+  // positive where it needs the head.
   std::string set;
-  double squared_error_change = kUndefined, squared_error_change_sd = kUndefined;
-  double squared_error_change_error = kUndefined, accuracy_change_error = kUndefined;
-  double squared_error_change_without_theory = kUndefined;
-  double squared_error_change_without_theory_error = kUndefined;
-  double accuracy_change = kUndefined, accuracy_change_sd = kUndefined;
+  double squared_error_rise = kUndefined, squared_error_rise_sd = kUndefined;
+  double squared_error_rise_error = kUndefined, accuracy_drop_error = kUndefined;
+  double squared_error_rise_without_theory = kUndefined;
+  double squared_error_rise_without_theory_error = kUndefined;
+  double accuracy_drop = kUndefined, accuracy_drop_sd = kUndefined;
 };
 template <class Visitor, RecordOf<HeadReport> Record>
 void fields(Visitor& visit, Record& r) {
@@ -40,23 +41,28 @@ void fields(Visitor& visit, Record& r) {
   visit("mean_squared_error_without", r.mean_squared_error_without,
         "test squared error of the predictor without the head");
   visit("set", r.set,
-        "set on which the changes are measured: \"validation\" if there is one, else \"test\"");
-  visit("squared_error_change", r.squared_error_change,
-        "change of the squared error if the head is removed; positive for a useful head");
-  visit("squared_error_change_sd", r.squared_error_change_sd,
+        "set on which rises and drops are measured: \"validation\" if there is one, else \"test\"");
+  visit("squared_error_rise", r.squared_error_rise,
+        "rise of the squared error without the head; positive: the head is needed");
+  visit("squared_error_rise_sd", r.squared_error_rise_sd,
         "its standard deviation over the posterior of U_1");
-  visit("squared_error_change_error", r.squared_error_change_error,
+  visit("squared_error_rise_error", r.squared_error_rise_error,
         "its standard error over redrawn examples");
-  visit("squared_error_change_without_theory", r.squared_error_change_without_theory,
-        "the same change with 1 as every entry of U_1: a ridge regression on the sum of all paths");
-  visit("squared_error_change_without_theory_error", r.squared_error_change_without_theory_error,
+  visit("squared_error_rise_without_theory", r.squared_error_rise_without_theory,
+        "the same rise with 1 as every entry of U_1: a ridge regression on the sum of all paths");
+  visit("squared_error_rise_without_theory_error", r.squared_error_rise_without_theory_error,
         "its standard error over redrawn examples");
-  visit("accuracy_change", r.accuracy_change,
-        "change of the accuracy if the head is removed; negative for a useful head");
-  visit("accuracy_change_sd", r.accuracy_change_sd,
+  visit("accuracy_drop", r.accuracy_drop,
+        "drop of the accuracy without the head; positive: the head is needed");
+  visit("accuracy_drop_sd", r.accuracy_drop_sd,
         "its standard deviation over posterior draws of U_1; needs samples");
-  visit("accuracy_change_error", r.accuracy_change_error,
-        "its standard error over redrawn examples");
+  visit("accuracy_drop_error", r.accuracy_drop_error, "its standard error over redrawn examples");
+  constexpr FieldForm kJson = {.place = FieldPlace::kJson};  // names of version 0.2
+  const double accuracy_change = 0.0 - r.accuracy_drop;
+  visit("squared_error_change", r.squared_error_rise, "older name of squared_error_rise", kJson);
+  visit("squared_error_change_sd", r.squared_error_rise_sd, "older name of squared_error_rise_sd",
+        kJson);
+  visit("accuracy_change", accuracy_change, "accuracy without the head minus that with it", kJson);
 }
 
 /// Accuracy, or the mean squared error where labels are no classes, after removing 0, 1, 2, ...
@@ -79,10 +85,10 @@ struct PrunePoint {
   double temperature = 0.0;
   double accuracy = kUndefined;
   std::vector<HeadReport> heads;
-  /// Where the posterior deviations of the heads' changes come from: "draws" of sample, "1/N" to
+  /// Where the posterior deviations of rises and drops come from: "draws" of sample, "1/N" to
   /// leading order, or "".
   std::string posterior_errors;
-  analysis::RankStability rank_stability{kUndefined, kUndefined, 0};  ///< of squared_error_change
+  analysis::RankStability rank_stability{kUndefined, kUndefined, 0};  ///< of squared_error_rise
   PruningCurve by_score, by_squared_error, greedy;
   std::string greedy_on;  ///< "validation", else "test"
   std::vector<PruningCurve> random;
@@ -99,18 +105,19 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("seconds", r.seconds, "time of the pruning", {.place = kFile});
   visit("", r.heads, "one entry a head, layer 1 first",
         {.json = "heads", .layout = FieldLayout::kColumns, .axes = "head"});
-  visit("posterior_errors", r.posterior_errors,
-        "where the _sd of the changes come from: \"draws\" of sample, the \"1/N\" correction, or "
-        "\"\"");
+  visit(
+      "posterior_errors", r.posterior_errors,
+      "where the _sd of rises and drops come from: \"draws\" of sample, the \"1/N\" correction, or "
+      "\"\"");
   visit("rank_stability", r.rank_stability,
-        "stability of the ranks by squared_error_change, over the posterior of U_1 and redrawn "
+        "stability of the ranks by squared_error_rise, over the posterior of U_1 and redrawn "
         "examples");
   fields(
       visit, r.by_score, "cumulative/score",
       "accuracy after removing 0, 1, 2, ... heads, lowest score first; squared error if the labels "
       "are no classes");
   fields(visit, r.by_squared_error, "cumulative/squared_error",
-         "the same, lowest squared_error_change first");
+         "the same, lowest squared_error_rise first");
   std::vector<std::vector<double>> quality;
   std::vector<std::vector<int>> order;
   for (const PruningCurve& curve : r.random) {

@@ -112,20 +112,20 @@ class TrainedHeads(ProgramTest):
         self.assertEqual([(head["layer"], head["head"]) for head in softmax["heads"]],
                          [(1, 1), (1, 2), (2, 1), (2, 2)])
         for head in softmax["heads"] + hyla["heads"]:
-            self.assertLessEqual({"r2_change", "gradient_sensitivity", "loss_change"}, set(head))
-            self.assertNotEqual(head["r2_change"], 0.0)
+            self.assertLessEqual({"r2_drop", "gradient_sensitivity", "loss_rise"}, set(head))
+            self.assertNotEqual(head["r2_drop"], 0.0)
         theirs = {name for name in softmax["cumulative"] if name.startswith("theory")}
         self.assertEqual(theirs, {f"theory {what} pruned N = 20 T = 0.1" for what in ("error_rise", "U=1", "score")})
         self.assertFalse(any(name.startswith("theory") for name in hyla["cumulative"]))
         self.assertEqual(len(softmax["cumulative"]["greedy"]), 3)  # of four heads, one stays in each layer
         last = self.object_of("prune", self.trained, *settings(*SMALL_PRUNE, "prune.weights=last"))
-        self.assertEqual([head["r2_change"] for head in last["runs"][0]["heads"]] ==
-                         [head["r2_change"] for head in softmax["heads"]],
+        self.assertEqual([head["r2_drop"] for head in last["runs"][0]["heads"]] ==
+                         [head["r2_drop"] for head in softmax["heads"]],
                          last["runs"][0]["weights_sha256"] == softmax["weights_sha256"])
         with h5py.File(output) as file:
             self.assertEqual(file.attrs["kind"], "network_prune")
-            self.assertEqual(file["runs/1/heads/r2_change"][()].tolist(),
-                             [head["r2_change"] for head in hyla["heads"]])
+            self.assertEqual(file["runs/1/heads/r2_drop"][()].tolist(),
+                             [head["r2_drop"] for head in hyla["heads"]])
         text = run("inspect", output).stdout
         for word in ("runs       2 of 2", "0/scores/sensitivity", "the file that it names"):
             self.assertIn(word, text)

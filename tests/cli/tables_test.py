@@ -75,8 +75,8 @@ class Undefined(ProgramTest):
         heads = json.loads(run("prune", self.study, "--json", "--set", "model.widths=[10]").stdout)["points"][0]["heads"]
         alone = heads[2]  # layer 2 has this one
         self.assertIsNone(alone["accuracy_without"])
-        self.assertIsNone(alone["accuracy_change"])
-        self.assertIsNotNone(alone["squared_error_change"])
+        self.assertIsNone(alone["accuracy_drop"])
+        self.assertIsNotNone(alone["squared_error_rise"])
         self.assertIsNotNone(heads[0]["accuracy_without"])
 
     def test_inputs_of_zero_leave_no_accuracy(self):
@@ -116,8 +116,8 @@ class FewExamples(ProgramTest):
         process = run("prune", data, "--json", "--set", "model.widths=[10]")
         self.assertEqual(process.returncode, 0, process.stderr)
         for head in json.loads(process.stdout)["points"][0]["heads"]:
-            self.assertIsNone(head["squared_error_change_error"])
-            self.assertIsNotNone(head["squared_error_change"])
+            self.assertIsNone(head["squared_error_rise_error"])
+            self.assertIsNotNone(head["squared_error_rise"])
 
     def test_prune_says_that_there_is_no_test_set(self):
         data = self.path("train.h5")

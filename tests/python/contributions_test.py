@@ -303,7 +303,7 @@ class Removal(ModelTest):
             table = headway.ablate_heads(model, batch, SIGNS, probe=probe, **self.options)
             self.assertEqual((table.attributes["mode"], table.attributes["examples"]), ("zero", P))
             self.assertAlmostEqual(table.attributes["loss"], whole.mean(), places=6)
-            grid = table.grid("loss_change")
+            grid = table.grid("loss_rise")
             self.assertEqual(grid.shape, (LAYERS, HEADS))
             weights = [block.projection.weight for block in stack_of(model).blocks]
             for layer, head in ((0, 0), (1, 3), (2, 2)):
@@ -314,7 +314,7 @@ class Removal(ModelTest):
                 with torch.no_grad():
                     weights[layer].copy_(kept)
                 self.assertAlmostEqual(grid[layer, head], change.mean(), delta=1e-5 * abs(change).max())
-                self.assertAlmostEqual(table.grid("loss_change_error")[layer, head],
+                self.assertAlmostEqual(table.grid("loss_rise_error")[layer, head],
                                        change.std(ddof=1) / P ** 0.5, delta=1e-5 * abs(change).max())
 
     def test_mean_and_resample_agree_where_nothing_varies(self):
@@ -325,9 +325,9 @@ class Removal(ModelTest):
                 layer.attention.self.value.weight.zero_()
         for mode in ("mean", "resample"):
             table = headway.ablate_heads(model, batch, SIGNS, mode=mode, **self.options)
-            np.testing.assert_allclose(table["loss_change"], 0.0, atol=1e-6)
+            np.testing.assert_allclose(table["loss_rise"], 0.0, atol=1e-6)
         zero = headway.ablate_heads(model, batch, SIGNS, layers=[-1], **self.options)
-        self.assertGreater(np.abs(zero["loss_change"]).max(), 1e-3)
+        self.assertGreater(np.abs(zero["loss_rise"]).max(), 1e-3)
 
     def test_losses_are_measured_on_the_test_set_with_classes(self):
         model, batch = make_model("GPT2"), encoded()
@@ -338,7 +338,7 @@ class Removal(ModelTest):
             self.assertEqual(table.names, ("L2H1", "L2H2", "L2H3", "L2H4"))
             self.assertEqual((table.attributes["set"], table.attributes["examples"]), ("test", 6))
             self.assertIn(table.attributes["penalty"], probes.PENALTIES)
-            self.assertTrue(np.isfinite(table["accuracy_change"]).all())
+            self.assertTrue(np.isfinite(table["accuracy_drop"]).all())
 
     def test_sensitivity_is_that_of_finite_differences(self):
         for kind in ("Albert", "Bert", "GPT2"):
@@ -420,7 +420,7 @@ class Removal(ModelTest):
             hook.remove()
             self.assertEqual(len(calls), LAYERS)
             self.assertGreater(abs(change).max(), 1e-3)
-            self.assertAlmostEqual(table.grid("loss_change")[layer, head], change.mean(),
+            self.assertAlmostEqual(table.grid("loss_rise")[layer, head], change.mean(),
                                    delta=1e-5 * abs(change).max())
         plain = headway.head_baselines(model, batch)
         norms, entropies = plain.grid("weight_norm"), plain.grid("attention_entropy")

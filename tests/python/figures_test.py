@@ -221,14 +221,14 @@ class Contents(FigureTest):
         pruning = self.results["prune"].points[0].pruning
         axes = self.draw("head_worth", "prune", widths=(10,)).axes[0]
         np.testing.assert_array_equal([bar.get_width() for bar in axes.patches],
-                                      pruning.squared_error_change)
+                                      pruning.squared_error_rise)
         thin, thick = axes.collections
-        for lines, errors in ((thin, pruning.squared_error_change_error),
-                              (thick, pruning.squared_error_change_sd)):
+        for lines, errors in ((thin, pruning.squared_error_rise_error),
+                              (thick, pruning.squared_error_rise_sd)):
             ends = np.array(lines.get_segments())[:, :, 0]
             np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * errors)
         (control,) = [line for line in axes.lines if line.get_marker() == "D"]
-        np.testing.assert_array_equal(control.get_xdata(), pruning.squared_error_change_without_theory)
+        np.testing.assert_array_equal(control.get_xdata(), pruning.squared_error_rise_without_theory)
         self.assertIn("0.90", axes.get_title(loc="left"))
 
     def test_ties_have_their_mean_rank(self):
@@ -243,7 +243,7 @@ class Contents(FigureTest):
         pruning = self.results["prune"].points[0].pruning
         axes = self.draw("pruning", "prune", widths=(10,)).axes[0]
         for name, values in (("lowest score first", pruning.by_score),
-                             ("lowest predicted change first", pruning.by_squared_error),
+                             ("lowest predicted rise first", pruning.by_squared_error),
                              ("greedy search", pruning.greedy), ("random order, mean", pruning.random_mean)):
             np.testing.assert_array_equal(line(axes, name).get_ydata(), values)
 

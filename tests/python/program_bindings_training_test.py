@@ -48,7 +48,7 @@ class Training(unittest.TestCase):
         self.assertEqual(len(codes.runs), 2)
         for one in (removed, again):  # the older spelling does the same
             self.assertIsInstance(one, headway.RemovalResult)
-            np.testing.assert_array_equal(one.runs[0].heads.loss_change.mean, again.runs[0].heads.loss_change.mean)
+            np.testing.assert_array_equal(one.runs[0].heads.loss_rise.mean, again.runs[0].heads.loss_rise.mean)
         self.assertEqual(differences(theirs, file_of("removed.h5")), [])
         with self.assertRaisesRegex(headway.UsageError, "prune_network: unknown argument widths"):
             headway.prune_network(trained, widths=[10])

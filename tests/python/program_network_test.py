@@ -139,8 +139,8 @@ class Pruning(unittest.TestCase):
             network.accuracy_drop.mean, [h["accuracy_drop"] for h in self.network["heads"]])
         self.assertEqual(network.set_names, ("train", "test", "other", "validation"))
         point, expected = result.points[0], self.found["points"][0]["network"]
-        self.assertEqual(set(point.network), {"score", "score_weighted", "squared_error_change",
-                                              "squared_error_change_without_theory"})
+        self.assertEqual(set(point.network), {"score", "score_weighted", "squared_error_rise",
+                                              "squared_error_rise_without_theory"})
         np.testing.assert_allclose(point.network["score"].falling.accuracy.mean,
                                    expected["score"]["falling"]["accuracy"])
         for name in ("spearman", "p_value", "lower", "upper", "sd", "kendall"):

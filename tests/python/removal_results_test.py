@@ -42,7 +42,7 @@ def write_removals(path, labels=("softmax", "hyla"), seeds=(1, 2), cumulative=Tr
             heads = run.create_group("heads")
             heads["layer"], heads["head"] = [1, 1, 2, 2], [1, 2, 1, 2]
             heads["gradient_sensitivity"] = np.linspace(0.1, 0.4, HEADS)
-            for name in ("r2_change", "loss_change", "r2_change_mean", "loss_change_mean"):
+            for name in ("r2_drop", "loss_rise", "r2_drop_mean", "loss_rise_mean"):
                 heads[name] = seed * np.arange(HEADS) / 10
                 heads[f"{name}_error"] = np.full(HEADS, 0.01)
             network = run.create_group("network")
@@ -86,11 +86,25 @@ class RemovalResults(unittest.TestCase):
         self.assertEqual(result.labels, ("softmax", "hyla"))
         run = result.runs_of("softmax")[1]
         self.assertEqual((run.seed, run.metric, run.network.measured_on), (2, "r2", "held_out"))
-        np.testing.assert_allclose(run.heads.metric_change.mean, [0.0, 0.2, 0.4, 0.6])
+        np.testing.assert_allclose(run.heads.metric_drop.mean, [0.0, 0.2, 0.4, 0.6])
         self.assertAlmostEqual(run.network.scores["sensitivity"].error_rise.spearman, 0.7)
         np.testing.assert_allclose(run.network.greedy.accuracy.mean, [0.85, 0.75, 0.65, 0.55])
         self.assertIsNone(run.network.order_parameter)
         self.assertIn("heads removed from 4 networks (softmax, hyla)", repr(result))
+
+    def test_older_files_are_read_with_the_sign_of_today(self):
+        with h5py.File(self.file, "a") as file:
+            for run in file["runs"].values():
+                for name in [name for name in run["heads"] if name.startswith(("r2_drop", "loss_rise"))]:
+                    old = name.replace("r2_drop", "r2_change").replace("loss_rise", "loss_change")
+                    sign = -1.0 if name in ("r2_drop", "r2_drop_mean") else 1.0
+                    values = run["heads"][name][()]
+                    del run["heads"][name]
+                    run["heads"][old] = sign * values
+        heads = headway.read_result(self.file).runs[1].heads
+        for estimates in (heads.metric_drop, heads.metric_drop_mean, heads.loss_rise, heads.loss_rise_mean):
+            np.testing.assert_allclose(estimates.mean, [0.0, 0.2, 0.4, 0.6])
+            np.testing.assert_allclose(estimates.error, np.full(HEADS, 0.01))
 
     def test_scores_of_the_theory_are_joined_over_files(self):
         self.assertEqual(score_kind("theory score a b-1 N = 10 T = 1"), "theory score N = 10 T = 1")
@@ -102,7 +116,7 @@ class RemovalResults(unittest.TestCase):
 
     def test_arrays_have_named_dimensions(self):
         groups = removal_groups(headway.read_result(self.file))
-        dimensions, changes = groups["/runs"].variables["loss_change"]
+        dimensions, changes = groups["/runs"].variables["loss_rise"]
         self.assertEqual((dimensions, changes.shape), (("run", "removed_head"), (4, HEADS)))
         np.testing.assert_allclose(changes[3], [0.0, 0.2, 0.4, 0.6])
         np.testing.assert_allclose(groups["/scores"].variables["error_rise_spearman"][1][:, 0], [0.8, 0.7, 0.85, 0.75])
@@ -164,14 +178,14 @@ class RemovalResults(unittest.TestCase):
 
     def test_faults_name_their_place(self):
         def fewer_changes(file):
-            del file["runs/1/heads/loss_change"]
-            file["runs/1/heads/loss_change"] = np.zeros(3)
+            del file["runs/1/heads/loss_rise"]
+            file["runs/1/heads/loss_rise"] = np.zeros(3)
 
         def short_curve(file):
             del file["runs/2/network/greedy/r2"]
             file["runs/2/network/greedy/r2"] = np.zeros(3)
 
-        for change, words in ((fewer_changes, r"/runs/1/heads/loss_change: has shape \[3\], not \[4\]"),
+        for change, words in ((fewer_changes, r"/runs/1/heads/loss_rise: has shape \[3\], not \[4\]"),
                               (short_curve, r"/runs/2/network/greedy/r2: has shape \[3\], not \[4\]"),
                               (lambda file: file.pop("runs/0/network"), "/runs/0/network: is missing"),
                               (lambda file: file["runs/3"].attrs.pop("metric"), "/runs/3: attribute metric")):

@@ -117,8 +117,8 @@ class TrainedNetworks(PageTest):
                 self.choose("quality", quality)
                 self.choose("alternative", alternative)
                 found = self.numbers("#removal-columns section:nth-child(2) .value")
-                np.testing.assert_allclose(found, self.removed.runs[1].heads.loss_change.mean, rtol=1e-3)
-        self.assertIn("Change of the loss on held out", self.text("#removal-columns .status"))
+                np.testing.assert_allclose(found, self.removed.runs[1].heads.loss_rise.mean, rtol=1e-3)
+        self.assertIn("Rise of the loss on held out", self.text("#removal-columns .status"))
 
     def test_metrics_on_other_data_are_shown(self):
         self.assertEqual(self.texts("#evaluated h3"), ["held out", "validation"])

@@ -39,6 +39,22 @@ class ReadingTest(unittest.TestCase):
 
 
 class Reading(ReadingTest):
+    def test_heads_of_an_older_result_have_the_names_and_signs_of_today(self):
+        drops, errors = np.array([0.3, -0.1, 0.0, 0.2]), np.array([0.1, 0.1, 0.2, 0.1])
+        file = shutil.copy(self.files["prune"], self.folder / "older.h5")
+        with h5py.File(file, "a") as changed:
+            for point in changed["points"].values():
+                heads = point["pruning"]
+                for name in [name for name in heads if name.startswith("squared_error_rise")]:
+                    heads.move(name, name.replace("rise", "change"))
+                heads["accuracy_change"], heads["accuracy_change_error"] = -drops, errors
+        today, older = (headway.read_result(path).head_table(1) for path in (self.files["prune"], file))
+        np.testing.assert_array_equal(older["accuracy_drop"], drops)
+        np.testing.assert_array_equal(older["accuracy_drop_error"], errors)
+        for name in ("squared_error_rise", "squared_error_rise_error", "squared_error_rise_without_theory"):
+            np.testing.assert_array_equal(older[name], today[name])
+        self.assertFalse([name for name in older if "change" in name])
+
     def test_a_result_of_solve_is_read(self):
         result = headway.read_result(self.files["solve"])
         self.assertEqual((result.kind, result.study), ("solve", "study-solve"))

@@ -255,11 +255,11 @@ def _write_pruning(group, problems, problem, u) -> None:
     group["accuracy_without"] = np.array([accuracy([head]) for head in range(count)])
     group["mean_squared_error_without"] = np.zeros(count)
     group.create_dataset("set", data=["test"] * count, dtype=h5py.string_dtype())
-    for name, values in (("squared_error_change", accuracy([]) - group["accuracy_without"][()]),
-                         ("squared_error_change_sd", np.full(count, 0.02)),
-                         ("squared_error_change_error", np.full(count, 0.05)),
-                         ("squared_error_change_without_theory", np.linspace(-0.1, 0.2, count)),
-                         ("squared_error_change_without_theory_error", np.full(count, 0.04))):
+    for name, values in (("squared_error_rise", accuracy([]) - group["accuracy_without"][()]),
+                         ("squared_error_rise_sd", np.full(count, 0.02)),
+                         ("squared_error_rise_error", np.full(count, 0.05)),
+                         ("squared_error_rise_without_theory", np.linspace(-0.1, 0.2, count)),
+                         ("squared_error_rise_without_theory_error", np.full(count, 0.04))):
         group[name] = values
     group.create_group("rank_stability").attrs.update(kendall_tau=0.9, top_k_overlap=1.0, k=1)
     order = list(np.argsort(score, kind="stable"))[:count - 1]

@@ -105,7 +105,7 @@ class SentencesAboutHeads(unittest.TestCase):
         for run, result in removal.fresh_networks():
             is_hyla = run["variant"] == "hyla"
             self.assertEqual(removal.lost(run) > 1, is_hyla)
-            self.assertLess(removal.lost(run, "r2_change_mean"), removal.lost(run))
+            self.assertLess(removal.lost(run, "r2_drop_mean"), removal.lost(run))
             self.assertEqual(removal.largest_rise(run, result) > 1.5, is_hyla)
             ratio = removal.by_validation(result)["test_mean_squared_error"] / removal.of_held_out(run, "loss")
             self.assertTrue(0.98 < ratio < 1.12, ratio)

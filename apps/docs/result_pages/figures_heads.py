@@ -162,7 +162,7 @@ def known_head():
     figure = style.new_figure(7.2, 2.6)
     panels = figure.subplots(1, 2, sharey=True)
     rows = pretrained.splits()["copies"]
-    of = {"removal: rise of the loss": lambda row: row["removed"]["mean"]["loss_change"],
+    of = {"removal: rise of the loss": lambda row: row["removed"]["mean"]["loss_rise"],
           "theory: predicted change": lambda row: pretrained.predicted(row, "all parts")}
     for axes, (title, values), colour in zip(panels, of.items(), (style.INK, style.THEORY)):
         for split, row in enumerate(rows):

@@ -167,14 +167,14 @@ def half_table():
 
 def changes(result):
     """Rank correlations of the predicted change of squared error, at every width and temperature."""
-    return [correlation(score_of(result, "squared_error_change", width, temperature))
+    return [correlation(score_of(result, "squared_error_rise", width, temperature))
             for width in WIDTHS for temperature in TEMPERATURES]
 
 
 def shapes_table():
-    columns = [(name, ()) for name in KNOWING] + [("score", (10, 0.25)), ("squared_error_change", (10, 0.25))]
+    columns = [(name, ()) for name in KNOWING] + [("score", (10, 0.25)), ("squared_error_rise", (10, 0.25))]
     rows = [["rank correlation", *(KNOWING.get(name, f"`{name}`, N = 10, T = 0.25") for name, _ in columns),
-             "`squared_error_change`, all nine N and T"]]
+             "`squared_error_rise`, all nine N and T"]]
     groups = {SHAPES[0]: other_shapes("prune")[:1], SHAPES[1]: other_shapes("prune")[1:],
               "2 layers of 4, seeds 6 to 10": five("prune", fresh=True)}
     for words, group in groups.items():

@@ -20,7 +20,7 @@ def splits():
     return grouped(load("pretrained-heads"), "task")
 
 
-def predicted(row, kind, key="squared_error_change", point=None):
+def predicted(row, kind, key="squared_error_rise", point=None):
     """What the theory says at the width and T of largest evidence, or at `point`."""
     points = row["theory"][kind]
     if point is None:
@@ -31,13 +31,13 @@ def predicted(row, kind, key="squared_error_change", point=None):
 def scores_of(row, name):
     if name in row["baselines"]:
         return row["baselines"][name]
-    return predicted(row, name.partition(", ")[2], "score" if name.startswith("score") else "squared_error_change")
+    return predicted(row, name.partition(", ")[2], "score" if name.startswith("score") else "squared_error_rise")
 
 
 def agreement(scores, rows, how="mean"):
     """Rank correlation with the rise of the loss, split by split; `scores` is a score's name, or a function of a split."""
     of = scores if callable(scores) else lambda row: scores_of(row, scores)
-    return [spearman(of(row), row["removed"][how]["loss_change"]) for row in rows]
+    return [spearman(of(row), row["removed"][how]["loss_rise"]) for row in rows]
 
 
 def table(how):
@@ -67,7 +67,7 @@ def known_head_table():
     """The place of the known head, split by split (1: most needed)."""
     rows = [["order", "place in splits 1 to 5"]]
     for name in ("removal, mean", "removal, zero", *SCORES):
-        orders = [row["removed"][name[9:]]["loss_change"] if name.startswith("removal") else scores_of(row, name)
+        orders = [row["removed"][name[9:]]["loss_rise"] if name.startswith("removal") else scores_of(row, name)
                   for row in splits()["copies"]]
         rows.append([name, " ".join(str(1 + sum(value > order[KNOWN_HEAD] for value in order)) for order in orders)])
     return rows
@@ -75,14 +75,14 @@ def known_head_table():
 
 def rises_on_copies():
     """Rises of the loss on "copies" with a head at its mean: the known head, and the next most needed one."""
-    changes = [row["removed"]["mean"]["loss_change"] for row in splits()["copies"]]
+    changes = [row["removed"]["mean"]["loss_rise"] for row in splits()["copies"]]
     return [average((change[KNOWN_HEAD] for change in changes), 2),
             average((max(value for at, value in enumerate(change) if at != KNOWN_HEAD) for change in changes), 2)]
 
 
 def between_splits(rows):
     """How well the orders of heads by removal (at the mean) agree between two splits: rank correlation, mean over pairs."""
-    changes = [row["removed"]["mean"]["loss_change"] for row in rows]
+    changes = [row["removed"]["mean"]["loss_rise"] for row in rows]
     return [spearman(a, b) for at, a in enumerate(changes) for b in changes[at + 1:]]
 
 
@@ -95,7 +95,7 @@ def above_two_errors(name, tasks=REAL):
 def within_error(row):
     """The share of the theory's changes that are smaller than their error, of the posterior and of redrawn examples together."""
     changes, *errors = (predicted(row, "all parts", key) for key in (
-        "squared_error_change", "squared_error_change_sd", "squared_error_change_error"))
+        "squared_error_rise", "squared_error_rise_sd", "squared_error_rise_error"))
     return sum(abs(change) < math.hypot(*both) for change, both in zip(changes, zip(*errors))) / len(changes)
 
 
@@ -109,9 +109,9 @@ def tasks_table():
     row("right on test texts, the network", lambda task: [one["accuracy"] for one in task], 3)
     row("right on test texts, the theory", lambda task: [predicted(one, "all parts", "accuracy") for one in task], 3)
     row("rank correlation of removal, one split and another", between_splits, 2)
-    row("rise of the loss without the dearest head", lambda task: [max(one["removed"]["mean"]["loss_change"])
+    row("rise of the loss without the dearest head", lambda task: [max(one["removed"]["mean"]["loss_rise"])
                                                                    for one in task], 3)
-    row("rise of the loss, its error", lambda task: [statistics.mean(one["removed"]["mean"]["loss_change_error"])
+    row("rise of the loss, its error", lambda task: [statistics.mean(one["removed"]["mean"]["loss_rise_error"])
                                                      for one in task], 3)
     row("Kendall's tau of the theory's own order",
         lambda task: [predicted(one, "all parts", "kendall_tau") for one in task], 2)
@@ -127,7 +127,7 @@ def claim():
 
 def dearest_heads(task):
     """For each split the number, from 1 on, of the head whose removal (at the mean) raises the loss most."""
-    changes = [row["removed"]["mean"]["loss_change"] for row in splits()[task]]
+    changes = [row["removed"]["mean"]["loss_rise"] for row in splits()[task]]
     return [1 + change.index(max(change)) for change in changes]
 
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "data/results"
 STUDIES = ROOT / "data/studies"
 sys.path.insert(0, str(ROOT / "apps/python"))
+from headway.old_names import renamed  # noqa: E402
 
 
 def _read(path):
@@ -19,8 +20,8 @@ def _read(path):
 
 @functools.cache
 def load(name):
-    """The results in data/results/NAME.json."""
-    return _read(RESULTS / f"{name}.json")["results"]
+    """The results in data/results/NAME.json, with the names of today."""
+    return renamed(_read(RESULTS / f"{name}.json")["results"])
 
 
 @functools.cache

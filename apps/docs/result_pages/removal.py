@@ -116,7 +116,7 @@ def first_table():
 
 def correlations_at_the_mean(variant, name):
     """Of fresh seeds, both layers: with the rise of the loss where a head is replaced by its mean."""
-    return [spearman(scores_of(run, name)["score"], run["heads"]["loss_change_mean"])
+    return [spearman(scores_of(run, name)["score"], run["heads"]["loss_rise_mean"])
             for run in removed_fresh()[0]["runs"] if run["variant"] == variant]
 
 
@@ -141,13 +141,13 @@ def of_held_out(run, name):
 
 def dearest(run):
     """The place of the head without which the network loses most R^2."""
-    changes = run["heads"]["r2_change"]
-    return min(range(len(changes)), key=changes.__getitem__)
+    drops = run["heads"]["r2_drop"]
+    return max(range(len(drops)), key=drops.__getitem__)
 
 
-def lost(run, change="r2_change"):
-    """R^2 that the network loses without that head, or ("r2_change_mean") with its mean in its place."""
-    return -run["heads"][change][dearest(run)]
+def lost(run, drop="r2_drop"):
+    """R^2 that the network loses without that head, or ("r2_drop_mean") with its mean in its place."""
+    return run["heads"][drop][dearest(run)]
 
 
 def largest_rise(run, result):
@@ -169,7 +169,7 @@ def networks_table():
 
     row("$R^2$ of the network", lambda run, _: of_held_out(run, "r2"), 2)
     row("$R^2$ lost without the head that costs most", lambda run, _: lost(run), 2)
-    row("$R^2$ lost with that head's output at its mean", lambda run, _: lost(run, "r2_change_mean"), 2)
+    row("$R^2$ lost with that head's output at its mean", lambda run, _: lost(run, "r2_drop_mean"), 2)
     row("largest rise of the predictor's error without one head (%)", largest_rise, 1)
     row("error of the predictor, in units of the network's",
         lambda run, result: by_validation(result)["test_mean_squared_error"] / of_held_out(run, "loss"), 2)

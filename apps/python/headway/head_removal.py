@@ -52,7 +52,7 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
             encoded = {key: torch.as_tensor(value)[order] for key, value in encoded.items()}
         whole, removed = network.removals(encoded, kept, lambda layer, head: replacement_of(
             mode, means[layer - 1], network.stack.blocks[layer - 1].heads, head))
-    return _changes(fitted, whole, removed, targets[order], network.rows(kept),
+    return _costs(fitted, whole, removed, targets[order], network.rows(kept),
                     {"mode": mode, "probe": probe, "penalty": fitted.penalty,
                      "set": measured})
 
@@ -116,15 +116,15 @@ def _error(values: Tensor) -> np.ndarray:
     return (values.std(0) / len(values) ** 0.5).numpy()
 
 
-def _changes(probe: Probe, whole: Tensor, removed: Tensor, targets: Tensor,
+def _costs(probe: Probe, whole: Tensor, removed: Tensor, targets: Tensor,
              rows: tuple[list[int], list[int]], attributes: Mapping[str, Any]) -> HeadTable:
     loss, right = probe.losses(whole, targets), probe.right(whole, targets)
-    change = torch.stack([probe.losses(x, targets) - loss for x in removed], 1)
-    lost = torch.full_like(change, torch.nan)
+    rise = torch.stack([probe.losses(x, targets) - loss for x in removed], 1)
+    lost = torch.full_like(rise, torch.nan)
     if right is not None:
-        lost = torch.stack([probe.right(x, targets) - right for x in removed], 1)
+        lost = torch.stack([right - probe.right(x, targets) for x in removed], 1)
     return head_table(*rows, {
-        "loss_change": change.mean(0).numpy(), "loss_change_error": _error(change),
-        "accuracy_change": lost.mean(0).numpy(), "accuracy_change_error": _error(lost)},
+        "loss_rise": rise.mean(0).numpy(), "loss_rise_error": _error(rise),
+        "accuracy_drop": lost.mean(0).numpy(), "accuracy_drop_error": _error(lost)},
         loss=float(loss.mean()), accuracy=float("nan") if right is None else float(right.mean()),
         examples=len(targets), **attributes)

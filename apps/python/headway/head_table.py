@@ -48,7 +48,7 @@ class HeadTable:
     >>> table = headway.prune("hmm-four-paths", widths=[10]).head_table()
     >>> table.names
     ('same token', 'random', 'uniform', 'random')
-    >>> worst = table["squared_error_change"].argmin()  # the head that can go at the least cost
+    >>> worst = table["squared_error_rise"].argmin()  # the head that can go at the least cost
     >>> table.layers[worst], table.heads[worst]
     (2, 2)
     """

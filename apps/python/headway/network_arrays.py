@@ -40,12 +40,12 @@ def evaluation_groups(result: EvaluateResult) -> dict[str, Group]:
 
 
 def removal_groups(result: RemovalResult) -> dict[str, Group]:
-    """"/", /runs (changes by removing each head) and /scores: what each score says of the heads, and
+    """"/", /runs (what removing each head costs) and /scores: what each score says of the heads, and
     its rank correlations. Runs of other sizes end in NaN."""
     runs, heads = _runs(result), [run.heads for run in result.runs]
     for name in ("layer", "head", "gradient_sensitivity"):
         runs.add(name, ("run", "removed_head"), stacked(getattr(one, name) for one in heads))
-    for name in ("metric_change", "loss_change", "metric_change_mean", "loss_change_mean"):
+    for name in ("metric_drop", "loss_rise", "metric_drop_mean", "loss_rise_mean"):
         runs.add(name, ("run", "removed_head"), stacked(getattr(one, name).mean for one in heads))
         runs.add(f"{name}_error", ("run", "removed_head"),
                  stacked(getattr(one, name).error for one in heads))

@@ -61,9 +61,9 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     Returns
     -------
     HeadTable
-        Columns: `loss_change` (squared error, or cross-entropy in nats; positive: the head is needed) and
-        `accuracy_change` (negative: the head is needed; NaN where labels are real), each with `_error`, the
-        standard error of the paired differences. `attributes` has loss and accuracy of the whole network, examples,
+        Columns: `loss_rise` (of the squared error, or of the cross-entropy in nats) and `accuracy_drop` (NaN
+        where labels are real). Both are positive where the head is needed. Each has `_error`, the standard
+        error of the paired differences. `attributes` has loss and accuracy of the whole network, examples,
         mode, probe, penalty, and the set that was measured: `table.attributes["loss"]`.
 
     Raises
@@ -85,7 +85,7 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     Examples
     --------
     >>> table = headway.ablate_heads(model, encoded, labels, layers=[-1], mode="mean")  # doctest: +SKIP
-    >>> table.grid("loss_change")  # [layer, head]  # doctest: +SKIP
+    >>> table.grid("loss_rise")  # [layer, head]  # doctest: +SKIP
     >>> table.to_csv("heads.csv")  # doctest: +SKIP
     """
     require_torch("headway.ablate_heads")

@@ -12,6 +12,7 @@ from headway.errors import BadDataError
 from headway.fields import attributes, below
 from headway.network_results import (Correlation, Curve, Estimates, HeadRemovals, NetworkPruning, NetworkScore,
                                      RandomOrders, RemovalRun)
+from headway.old_names import before, today, turned
 
 MEASURES = ("accuracy", "mean_squared_error")  # of a linear-value network
 
@@ -32,7 +33,7 @@ def _removal_run(group: h5py.Group) -> RemovalRun:
     layer = _array(heads, "layer").astype(int)
     count = len(layer)
 
-    def change(name: str) -> Estimates:
+    def cost(name: str) -> Estimates:
         return _estimates(heads, name, count)
 
     network = read_network(group.get("network"), count, None, (metric, "loss"))
@@ -41,8 +42,8 @@ def _removal_run(group: h5py.Group) -> RemovalRun:
     return RemovalRun(
         label=about["label"], variant=about["variant"], seed=int(about["seed"]), metric=metric,
         heads=HeadRemovals(
-            layer, _array(heads, "head", (count,)).astype(int), change(f"{metric}_change"),
-            change("loss_change"), change(f"{metric}_change_mean"), change("loss_change_mean"),
+            layer, _array(heads, "head", (count,)).astype(int), cost(f"{metric}_drop"),
+            cost("loss_rise"), cost(f"{metric}_drop_mean"), cost("loss_rise_mean"),
             _array(heads, "gradient_sensitivity", (count,))),
         network=network)
 
@@ -80,7 +81,7 @@ def read_scores(group: h5py.Group | None, heads: int,
     """Every score below `group` by name."""
     if group is None:
         return {}
-    return {name: NetworkScore(
+    return {today(name): NetworkScore(
         score=_array(item, "score", (heads,)),
         accuracy_drop=_correlation(item, f"{measures[0]}_drop"),
         error_rise=_correlation(item, "error_rise"),
@@ -89,12 +90,14 @@ def read_scores(group: h5py.Group | None, heads: int,
 
 
 def _array(group: h5py.Group, name: str, shape: tuple | None = None) -> np.ndarray:
-    item = group.get(name)
+    older = name not in group and before(name) in group
+    item = group.get(before(name) if older else name)
     if not isinstance(item, hdf5.ARRAYS) or item.dtype.kind not in "fiub":
         raise BadDataError(f"{group.name}/{name}: is missing or no array of numbers")
     if shape is not None and item.shape != shape:
         raise BadDataError(f"{item.name}: has shape {list(item.shape)}, not {list(shape)}")
-    return np.asarray(item[()], dtype=float)
+    values = np.asarray(item[()], dtype=float)
+    return 0.0 - values if older and turned(before(name)) else values
 
 
 def _estimates(group: h5py.Group, name: str, count: int) -> Estimates:

@@ -156,15 +156,15 @@ class NetworkPruning(Brief):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class HeadRemovals(Brief):
-    """What the removal of each head alone changes: the value without the head minus that with it, layer 1 first.
+    """What the removal of each head alone costs, layer 1 first: positive where the network needs the head.
 
     Attributes
     ----------
     layer, head : ndarray of int
         Which head, counted from 1.
-    metric_change, loss_change : Estimates
+    metric_drop, loss_rise : Estimates
         With nothing in place of the head.
-    metric_change_mean, loss_change_mean : Estimates
+    metric_drop_mean, loss_rise_mean : Estimates
         With its mean output in its place; NaN where that is not defined.
     gradient_sensitivity : ndarray of shape (heads,)
         Mean of |d loss / d m_h| over training examples (eq. 56).
@@ -172,10 +172,10 @@ class HeadRemovals(Brief):
 
     layer: np.ndarray
     head: np.ndarray
-    metric_change: Estimates
-    loss_change: Estimates
-    metric_change_mean: Estimates
-    loss_change_mean: Estimates
+    metric_drop: Estimates
+    loss_rise: Estimates
+    metric_drop_mean: Estimates
+    loss_rise_mean: Estimates
     gradient_sensitivity: np.ndarray
 
 
@@ -213,7 +213,7 @@ class RemovalResult(Runs[RemovalRun]):
     Examples
     --------
     >>> removed = headway.prune_network("trained.h5")  # doctest: +SKIP
-    >>> removed.runs[0].heads.loss_change.mean  # doctest: +SKIP
+    >>> removed.runs[0].heads.loss_rise.mean  # doctest: +SKIP
     """
 
     kind: str = "prune"

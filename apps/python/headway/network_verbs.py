@@ -219,7 +219,7 @@ def prune_network(study: Source, *,
     Examples
     --------
     >>> removed = headway.prune_network("trained.h5", cumulative=False)  # doctest: +SKIP
-    >>> removed.runs[0].heads.loss_change.mean  # doctest: +SKIP
+    >>> removed.runs[0].heads.loss_rise.mean  # doctest: +SKIP
     """
     return compute("prune_network", locals())
 

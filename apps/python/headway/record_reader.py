@@ -15,6 +15,7 @@ import numpy as np
 from headway import hdf5, memory, stored
 from headway.errors import BadDataError
 from headway.fields import FIELDS, KINDS, Numbers, attributes, plain
+from headway.old_names import before, turned
 
 T = TypeVar("T")
 Group = h5py.Group | memory.Group | stored.Group
@@ -23,9 +24,9 @@ Sizes = Mapping[str, Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 #: Fields of heads that files of older programs lack.
-_LATER = frozenset({"set", *(f"{change}{part}" for change in ("squared_error_change", "accuracy_change")
+_LATER = frozenset({"set", *(f"{cost}{part}" for cost in ("squared_error_rise", "accuracy_drop")
                              for part in ("", "_sd", "_error")),
-                    *(f"squared_error_change_without_theory{part}" for part in ("", "_error"))})
+                    *(f"squared_error_rise_without_theory{part}" for part in ("", "_error"))})
 
 
 def read(kind: type[T], group: Group, sizes: Sizes = NOTHING, **given: Any) -> T:
@@ -94,7 +95,7 @@ def layers(group: Group, place: str, about: Mapping[str, str], sizes: Sizes) -> 
 
 def listed(group: Group, record: str) -> dict[str, Any]:
     """Everything that `FIELDS` lists for a record, by name. Attributes, fields in groups of their own and those of _LATER may be
-    missing."""
+    missing. Arrays of 0.2 have the names and signs of today."""
     found = {}
     for name, about in FIELDS[record].items():
         folder, _, leaf = name.rpartition("/")
@@ -102,14 +103,22 @@ def listed(group: Group, record: str) -> dict[str, Any]:
             owner = group.get(folder) if folder else group
             if owner is not None and leaf in owner.attrs:
                 found[name] = plain(owner.attrs[leaf])
-        elif name in group or not folder and name not in _LATER:
-            found[name] = array(group, name, about)
+        elif name in group or before(name) in group or not folder and name not in _LATER:
+            found[name] = _of_today(group, name, about)
             if found[name] is None:
                 raise BadDataError(f"{group.name}/{name}: is missing")
             axes = about.get("axes", "").split()
             if axes and not folder and np.ndim(found[name]) != len(axes):
                 raise BadDataError(f"{group.name}/{name}: has {np.ndim(found[name])} dimensions, not {len(axes)}")
     return found
+
+
+def _of_today(group: Group, name: str, about: Mapping[str, str]) -> Any:
+    """The data set `name`, which older files have under another name, and some with the other sign."""
+    if name in group or before(name) not in group:
+        return array(group, name, about)
+    found = array(group, before(name), about)
+    return 0.0 - found if turned(before(name)) else found
 
 
 def shape_text(shape: Any) -> str:

@@ -131,7 +131,7 @@ class Pruning(Fields):
 
     @property
     def by_squared_error(self) -> np.ndarray | None:
-        """ndarray or None: the curve of heads removed by predicted change of the squared error."""
+        """ndarray or None: the curve of heads removed by predicted rise of the squared error."""
         return self._curve("squared_error")
 
     @property

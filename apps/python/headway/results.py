@@ -110,7 +110,9 @@ class Result(Shown):
         Raises
         ------
         UsageError
-            There is no such point, or xarray is missing.
+            There is no such point.
+        UnavailableError
+            xarray is missing.
         BadDataError
             The result is not one of `headway.sample`.
         """
@@ -130,10 +132,11 @@ class Result(Shown):
         -------
         HeadTable
             A row for each head. Columns: `score` and `score_weighted` (eqs. 53 and 54),
-            `accuracy_without` and `mean_squared_error_without` (eq. 55), and predicted changes
-            without the head, each with its deviation over the posterior (`_sd`) and over redrawn
-            examples (`_error`). `squared_error_change_without_theory` is the same change with
-            1 as every entry of U_1: a ridge regression on the sum of all paths.
+            `accuracy_without` and `mean_squared_error_without` (eq. 55), and the predicted
+            `squared_error_rise` and `accuracy_drop` without the head, positive where the head is
+            needed, each with its deviation over the posterior (`_sd`) and over redrawn examples
+            (`_error`). `squared_error_rise_without_theory` is the same rise with 1 as every entry
+            of U_1: a ridge regression on the sum of all paths.
 
         Raises
         ------

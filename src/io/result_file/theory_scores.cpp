@@ -31,9 +31,13 @@ void fields(Visitor& visit, Record& r) {
   visit("pruning/name", r.names, "names of the parts");
   visit("pruning/score", r.score, "eq. 53");
   visit("pruning/mean_squared_error_without", r.error_without, "squared error without each part");
-  visit("pruning/squared_error_change_without_theory", r.without_theory,
-        "rise of the squared error with 1 as every entry of U_1; older results lack it",
-        {.optional = true});
+  const auto without_theory = [&](const char* name) {
+    visit(name, r.without_theory,
+          "rise of the squared error with 1 as every entry of U_1; older results lack it",
+          {.optional = true});
+  };
+  without_theory("pruning/squared_error_rise_without_theory");
+  if (r.without_theory.empty()) without_theory("pruning/squared_error_change_without_theory");
 }
 
 /// weights_sha256 of the data set that a theory's result is of.

@@ -128,20 +128,19 @@ class RemovableHeads {
   std::optional<training::MeanHeads> means_;
 };
 
-/// The value without each head minus the value with it.
-std::vector<Estimate> changes(const MatrixXd& effects, double sign, Index heads) {
+std::vector<Estimate> estimates(const MatrixXd& effects, Index heads) {
   std::vector<Estimate> out;
   for (Index h = 0; h < heads; ++h) {
-    out.push_back(h < effects.cols() ? analysis::estimate_mean(sign * effects.col(h))
+    out.push_back(h < effects.cols() ? analysis::estimate_mean(effects.col(h))
                                      : Estimate{kUndefined, kUndefined});
   }
   return out;
 }
 
-SplitChanges split_changes(const std::string& split, const std::string& metric,
-                           const analysis::HeadDrops& drops) {
+SplitCosts split_costs(const std::string& split, const std::string& metric,
+                       const analysis::HeadDrops& drops) {
   const Index heads = drops.error.cols();
-  return {split, metric, changes(drops.score, -1.0, heads), changes(drops.error, 1.0, heads)};
+  return {split, metric, estimates(drops.score, heads), estimates(drops.error, heads)};
 }
 
 /// The split that drops and curves are reported on.
@@ -211,7 +210,7 @@ void remove_each(RemovableHeads& network, const NetworkPruner& pruner, const std
         here && out.removed_as == RemovedAs::kZero
             ? pruner.drops()
             : analysis::head_drops(heads, removal, network.transformer());
-    out.splits.push_back(split_changes(split, names.score, drops));
+    out.splits.push_back(split_costs(split, names.score, drops));
     if (here) zero = drops;
   }
   if (network.transformer()) {
@@ -219,14 +218,14 @@ void remove_each(RemovableHeads& network, const NetworkPruner& pruner, const std
                ? pruner.drops()
                : analysis::head_drops(heads, network.on(measured, RemovedAs::kMean), true);
   }
-  const SplitChanges by_zero = split_changes(measured, names.score, zero);
+  const SplitCosts by_zero = split_costs(measured, names.score, zero);
   const auto count = static_cast<Index>(sensitivity.size());
-  const std::vector<Estimate> score_mean = changes(mean.score, -1.0, count);
-  const std::vector<Estimate> loss_mean = changes(mean.error, 1.0, count);
+  const std::vector<Estimate> drop_mean = estimates(mean.score, count);
+  const std::vector<Estimate> rise_mean = estimates(mean.error, count);
   const std::vector<model::HeadAddress> all = model::all_heads(heads);
   for (std::size_t h = 0; h < all.size(); ++h) {
     out.heads.push_back({names.score, static_cast<int>(all[h].layer) + 1, all[h].head + 1,
-                         by_zero.score[h], by_zero.loss[h], score_mean[h], loss_mean[h],
+                         by_zero.drop[h], by_zero.rise[h], drop_mean[h], rise_mean[h],
                          sensitivity[h]});
   }
 }

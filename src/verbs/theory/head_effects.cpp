@@ -26,8 +26,8 @@ constexpr double kProductsForEachHead = 30.0;  // about, of conjugate gradients
 constexpr std::uint64_t kExamplesStream = 1;   // of kResampledExamples; 0: the network's
 constexpr std::uint64_t kPosteriorStream = 2;
 
-/// Changes without each head of some examples, or their means: rows x heads. `accuracy` is empty
-/// where labels are no classes.
+/// What some examples lose without each head, or their means, rows x heads: rises of the squared
+/// error and drops of the accuracy. `accuracy` is empty where labels are no classes.
 struct Changes {
   MatrixXd squared_error, accuracy;
 };
@@ -66,7 +66,7 @@ class HeadRemoval {
     for (Index h = 0; h < heads_; ++h) {
       const Answer pruned = answer(without(u, h));
       changes.squared_error.col(h) = pruned.squared_error - whole.squared_error;
-      if (classes_) changes.accuracy.col(h) = pruned.right - whole.right;
+      if (classes_) changes.accuracy.col(h) = whole.right - pruned.right;
     }
     return changes;
   }
@@ -224,7 +224,7 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
       Rng rng(study.seed, StreamPurpose::kResampledExamples, kPosteriorStream);
       posterior.squared_error = normal_draws(covariance, rng).rowwise() + means;
       for (Index h = 0; h < removal.heads(); ++h) {
-        point.heads[static_cast<std::size_t>(h)].squared_error_change_sd =
+        point.heads[static_cast<std::size_t>(h)].squared_error_rise_sd =
             std::sqrt(covariance(h, h));
       }
     }
@@ -232,18 +232,18 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
   for (Index h = 0; h < removal.heads(); ++h) {
     HeadReport& head = point.heads[static_cast<std::size_t>(h)];
     head.set = set.name;
-    head.squared_error_change = means[h];
-    head.squared_error_change_error = errors ? deviation_of(again_error, h) : kUndefined;
-    head.squared_error_change_without_theory = plain.col(h).mean();
-    head.squared_error_change_without_theory_error =
+    head.squared_error_rise = means[h];
+    head.squared_error_rise_error = errors ? deviation_of(again_error, h) : kUndefined;
+    head.squared_error_rise_without_theory = plain.col(h).mean();
+    head.squared_error_rise_without_theory_error =
         errors ? deviation_of(again_plain, h) : kUndefined;
     if (changes.accuracy.rows() > 0) {
-      head.accuracy_change = changes.accuracy.col(h).mean();
-      head.accuracy_change_error = errors ? deviation_of(again_accuracy, h) : kUndefined;
+      head.accuracy_drop = changes.accuracy.col(h).mean();
+      head.accuracy_drop_error = errors ? deviation_of(again_accuracy, h) : kUndefined;
     }
     if (point.posterior_errors != "draws") continue;
-    head.squared_error_change_sd = deviation_of(posterior.squared_error, h);
-    head.accuracy_change_sd = deviation_of(posterior.accuracy, h);
+    head.squared_error_rise_sd = deviation_of(posterior.squared_error, h);
+    head.accuracy_drop_sd = deviation_of(posterior.accuracy, h);
   }
   if (!errors) return;
   const int largest = std::max(1, static_cast<int>(removal.heads()) / 4);

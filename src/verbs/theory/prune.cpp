@@ -149,8 +149,8 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   std::vector<double> changes;
   std::vector<double> without_theory;
   for (const HeadReport& head : point.heads) {
-    changes.push_back(head.squared_error_change);
-    without_theory.push_back(head.squared_error_change_without_theory);
+    changes.push_back(head.squared_error_rise);
+    without_theory.push_back(head.squared_error_rise_without_theory);
   }
   if (task.study.prune.cumulative) {
     const bool classes = labels_are_classes(task.measured.labels);
@@ -182,8 +182,8 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   if (task.network != nullptr) {
     point.network = {task.network->judge("score", scores.score),
                      task.network->judge("score_weighted", scores.weighted),
-                     task.network->judge("squared_error_change", changes),
-                     task.network->judge("squared_error_change_without_theory", without_theory)};
+                     task.network->judge("squared_error_rise", changes),
+                     task.network->judge("squared_error_rise_without_theory", without_theory)};
   }
   point.seconds = seconds_since(began);
   return point;

@@ -203,8 +203,9 @@ TEST_CASE("prune adds heads and cumulative curves") {
   head.name = "random";
   head.score = 1.0;
   head.set = "validation";
-  head.squared_error_change = 0.25;
-  head.squared_error_change_sd = 0.125;
+  head.squared_error_rise = 0.25;
+  head.squared_error_rise_sd = 0.125;
+  head.accuracy_drop = 0.5;
   p.heads = {head};
   p.posterior_errors = "1/N";
   p.rank_stability = {0.75, 0.5, 2};
@@ -222,9 +223,13 @@ TEST_CASE("prune adds heads and cumulative curves") {
   CHECK(out["heads"][0]["score"] == 1.0);
   CHECK(out["heads"][0]["score_weighted"].is_null());
   CHECK(out["heads"][0]["set"] == "validation");
+  CHECK(out["heads"][0]["squared_error_rise"] == 0.25);
+  CHECK(out["heads"][0]["squared_error_rise_sd"] == 0.125);
+  CHECK(out["heads"][0]["accuracy_drop"] == 0.5);
+  // Names of version 0.2, with their signs.
   CHECK(out["heads"][0]["squared_error_change"] == 0.25);
   CHECK(out["heads"][0]["squared_error_change_sd"] == 0.125);
-  CHECK(out["heads"][0]["accuracy_change"].is_null());
+  CHECK(out["heads"][0]["accuracy_change"] == -0.5);
   CHECK(out["posterior_errors"] == "1/N");
   CHECK(out["rank_stability"] == Json({{"kendall_tau", 0.75}, {"top_k_overlap", 0.5}, {"k", 2}}));
   CHECK(out["cumulative"]["squared_error"] == Json({0.9, 0.7, 0.6}));

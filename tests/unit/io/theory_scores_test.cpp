@@ -36,7 +36,7 @@ PruneResult built_prune() {
       report.name = head == 1 ? "L1H1" : "L1H2";
       report.score = 0.5 * head;
       report.mean_squared_error_without = 10.0 * head + solved.temperature;
-      report.squared_error_change_without_theory = 0.25 * head;
+      report.squared_error_rise_without_theory = 0.25 * head;
     }
   }
   return result;
@@ -80,6 +80,19 @@ TEST_CASE("scores of every point have the network, the rises and the label of th
     }
   }
   CHECK(scores[1].label == "one N = 7,7,8 T = 0.1");
+}
+
+TEST_CASE("the control without theory of version 0.2 is read") {
+  const testing::ScratchDirectory folder;
+  write_data(folder.file("data.h5"), "abc");
+  write_prune(folder.file("one.h5"), folder.file("data.h5"), built_prune());
+  for (const std::string point : {"points/0/pruning/", "points/1/pruning/"}) {
+    testing::Surgery(folder.file("one.h5"))
+        .move(point + "squared_error_rise_without_theory",
+              point + "squared_error_change_without_theory");
+  }
+  const std::vector<TheoryScores> scores = io::read_theory_scores({folder.file("one.h5")});
+  CHECK(scores.at(1).without_theory == std::vector<double>{0.25, 0.5});
 }
 
 TEST_CASE("files of one name are told apart by their paths") {

@@ -121,7 +121,7 @@ TEST_CASE("prune removes heads of the network that the data set carries") {
     CHECK(network.random.size() == 3);
     REQUIRE(result.points.front().network.size() == 4);
     CHECK(result.points.front().network[0].name == "score");
-    CHECK(result.points.front().network[3].name == "squared_error_change_without_theory");
+    CHECK(result.points.front().network[3].name == "squared_error_rise_without_theory");
     CHECK(result.points.front().network[0].rising.quality.size() == 4);
   }
 }

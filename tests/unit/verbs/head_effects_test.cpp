@@ -95,12 +95,12 @@ TEST_CASE(
     REQUIRE(point.heads.size() == 5);
     for (const HeadReport& head : point.heads) {
       CHECK(head.set == "test");
-      CHECK_THAT(head.squared_error_change,
+      CHECK_THAT(head.squared_error_rise,
                  WithinAbs(head.mean_squared_error_without - error, 1e-10));
-      CHECK(std::isnan(head.accuracy_change) != classes);
-      CHECK(head.squared_error_change_error > 0.0);
+      CHECK(std::isnan(head.accuracy_drop) != classes);
+      CHECK(head.squared_error_rise_error > 0.0);
       if (!classes) continue;
-      CHECK_THAT(head.accuracy_change, WithinAbs(head.accuracy_without - point.accuracy, 1e-12));
+      CHECK_THAT(head.accuracy_drop, WithinAbs(point.accuracy - head.accuracy_without, 1e-12));
     }
     Dataset with_validation = data;
     with_validation.sets = {{"validation", told_split(60, 2, classes)}};
@@ -109,7 +109,7 @@ TEST_CASE(
     for (std::size_t h = 0; h < 5; ++h) {
       const HeadReport& head = other.points.at(0).heads[h];
       CHECK(head.set == "validation");
-      CHECK_THAT(head.squared_error_change, WithinAbs(point.heads[h].squared_error_change, 1e-10));
+      CHECK_THAT(head.squared_error_rise, WithinAbs(point.heads[h].squared_error_rise, 1e-10));
     }
   }
 }
@@ -127,9 +127,8 @@ TEST_CASE("with several outputs a change is that of the mean over them") {
   const double error = result.solve.points.at(0).predictor.mean_squared_error;
   double largest = 0.0;
   for (const HeadReport& head : result.points.at(0).heads) {
-    CHECK_THAT(head.squared_error_change,
-               WithinAbs(head.mean_squared_error_without - error, 1e-12));
-    largest = testing::larger(largest, std::abs(head.squared_error_change));
+    CHECK_THAT(head.squared_error_rise, WithinAbs(head.mean_squared_error_without - error, 1e-12));
+    largest = testing::larger(largest, std::abs(head.squared_error_rise));
   }
   CHECK(largest > 1e-4);
 }
@@ -163,14 +162,13 @@ TEST_CASE("the 1/N deviation is that of the change along the fluctuations of U_1
     const PrunePoint below = pruned(study, data, &down).points.at(0);
     for (std::size_t h = 0; h < 5; ++h) {
       gradients(k, static_cast<Index>(h)) =
-          (above.heads[h].squared_error_change - below.heads[h].squared_error_change) /
-          (2.0 * kStep);
+          (above.heads[h].squared_error_rise - below.heads[h].squared_error_rise) / (2.0 * kStep);
     }
   }
   const VectorXd variances = (gradients.transpose() * sigma * gradients).diagonal();
   CHECK(result.points.at(0).posterior_errors == "1/N");
   for (std::size_t h = 0; h < 5; ++h) {
-    CHECK_THAT(result.points[0].heads[h].squared_error_change_sd,
+    CHECK_THAT(result.points[0].heads[h].squared_error_rise_sd,
                WithinRel(std::sqrt(variances[static_cast<Index>(h)]), 1e-5));
   }
 }
@@ -199,11 +197,11 @@ TEST_CASE("the control without the theory is the change at U_1 = 1, whatever was
   const PrunePoint there = pruned(study, data, &ones).points.at(0);
   for (std::size_t h = 0; h < 5; ++h) {
     const HeadReport& head = result.points[0].heads[h];
-    CHECK_THAT(head.squared_error_change_without_theory,
-               WithinAbs(there.heads[h].squared_error_change, 1e-12));
-    CHECK_THAT(head.squared_error_change_without_theory_error,
-               WithinAbs(there.heads[h].squared_error_change_error, 1e-12));
-    CHECK(std::abs(head.squared_error_change_without_theory - head.squared_error_change) > 1e-6);
+    CHECK_THAT(head.squared_error_rise_without_theory,
+               WithinAbs(there.heads[h].squared_error_rise, 1e-12));
+    CHECK_THAT(head.squared_error_rise_without_theory_error,
+               WithinAbs(there.heads[h].squared_error_rise_error, 1e-12));
+    CHECK(std::abs(head.squared_error_rise_without_theory - head.squared_error_rise) > 1e-6);
   }
 }
 
@@ -216,7 +214,7 @@ TEST_CASE("heads are removed in the order of their changes too") {
   const HeadReport& first = point.heads[static_cast<std::size_t>(order[0])];
   CHECK(point.by_squared_error.quality[1] == first.accuracy_without);
   for (const HeadReport& head : point.heads) {
-    CHECK(first.squared_error_change <= head.squared_error_change);
+    CHECK(first.squared_error_rise <= head.squared_error_rise);
   }
 }
 
@@ -237,11 +235,10 @@ TEST_CASE("the deviation over draws is that of the changes at the draws") {
   for (std::size_t h = 0; h < 5; ++h) {
     const HeadReport& a = plain.points[0].heads[h];
     const HeadReport& b = other.heads[h];
-    const double expected =
-        std::abs(a.squared_error_change - b.squared_error_change) / std::sqrt(2.0);
-    CHECK_THAT(point.heads[h].squared_error_change_sd, WithinAbs(expected, 1e-10));
-    CHECK_THAT(point.heads[h].accuracy_change_sd,
-               WithinAbs(std::abs(a.accuracy_change - b.accuracy_change) / std::sqrt(2.0), 1e-12));
+    const double expected = std::abs(a.squared_error_rise - b.squared_error_rise) / std::sqrt(2.0);
+    CHECK_THAT(point.heads[h].squared_error_rise_sd, WithinAbs(expected, 1e-10));
+    CHECK_THAT(point.heads[h].accuracy_drop_sd,
+               WithinAbs(std::abs(a.accuracy_drop - b.accuracy_drop) / std::sqrt(2.0), 1e-12));
     largest = std::max(largest, expected);
   }
   CHECK(largest > 1e-3);
@@ -259,11 +256,11 @@ TEST_CASE("of many draws two hundred count, evenly spaced") {
   const PrunePoint point = pruned(study, data, &drawn).points.at(0);
   CHECK(point.posterior_errors == "draws");
   for (const HeadReport& head : point.heads) {
-    CHECK_THAT(head.squared_error_change_sd, WithinAbs(0.0, 1e-15));
+    CHECK_THAT(head.squared_error_rise_sd, WithinAbs(0.0, 1e-15));
   }
   draws.resize(200);  // all of these count
   const SolveResult fewer = with_draws(plain.solve, draws);
-  CHECK(pruned(study, data, &fewer).points.at(0).heads[0].squared_error_change_sd > 1e-6);
+  CHECK(pruned(study, data, &fewer).points.at(0).heads[0].squared_error_rise_sd > 1e-6);
 }
 
 TEST_CASE("pruning tells its share, and a point that is stopped is not in the result") {
@@ -327,13 +324,13 @@ TEST_CASE("the 1/N deviation shrinks with the width and is left out where it is 
   study.model.widths = {{400}, {40'000}};
   const PruneResult result = pruned(study, data);
   for (std::size_t h = 0; h < 5; ++h) {
-    const double narrow = result.points.at(0).heads[h].squared_error_change_sd;
-    const double wide = result.points.at(1).heads[h].squared_error_change_sd;
+    const double narrow = result.points.at(0).heads[h].squared_error_rise_sd;
+    const double wide = result.points.at(1).heads[h].squared_error_rise_sd;
     CHECK_THAT(wide, WithinRel(0.1 * narrow, 0.25));  // 1 / sqrt(N), the change itself still moves
   }
   study.solve.corrections = headway::When::kOff;
   const PrunePoint off = pruned(study, data).points.at(0);
   CHECK(off.posterior_errors.empty());
-  CHECK(std::isnan(off.heads[0].squared_error_change_sd));
+  CHECK(std::isnan(off.heads[0].squared_error_rise_sd));
   CHECK(std::isfinite(off.rank_stability.kendall_tau));  // over the examples
 }

@@ -90,7 +90,7 @@ class Stops final : public Observer {
 
 }  // namespace
 
-TEST_CASE("changes are those of the trainer's own metric without the head", "[torch]") {
+TEST_CASE("costs are those of the trainer's own metric without the head", "[torch]") {
   for (const std::string variant : {"softmax", "hyla"}) {
     INFO(variant);
     const Problem p(variant);
@@ -121,14 +121,14 @@ TEST_CASE("changes are those of the trainer's own metric without the head", "[to
     const auto whole = evaluate(p.network, "unknown_terms");
     const auto without = evaluate(pruned, "unknown_terms");
     CHECK(run.splits[2].split == "unknown_terms");
-    CHECK_THAT(run.splits[2].score[4].mean,
-               WithinAbs(without.metric("r2") - whole.metric("r2"), 1e-5));
-    CHECK_THAT(run.splits[2].loss[4].mean, WithinAbs(without.loss - whole.loss, 1e-6));
-    CHECK(std::abs(run.splits[2].loss[4].mean) > 1e-4);
+    CHECK_THAT(run.splits[2].drop[4].mean,
+               WithinAbs(whole.metric("r2") - without.metric("r2"), 1e-5));
+    CHECK_THAT(run.splits[2].rise[4].mean, WithinAbs(without.loss - whole.loss, 1e-6));
+    CHECK(std::abs(run.splits[2].rise[4].mean) > 1e-4);
     CHECK(run.heads[4].layer == 2);
-    CHECK(run.heads[4].loss.mean == run.splits[1].loss[4].mean);
+    CHECK(run.heads[4].rise.mean == run.splits[1].rise[4].mean);
     CHECK(run.heads[4].gradient_sensitivity > 0.0);
-    CHECK(run.heads[4].loss_mean.mean != run.heads[4].loss.mean);
+    CHECK(run.heads[4].rise_mean.mean != run.heads[4].rise.mean);
     // One head stays in each layer; the curves begin with the whole network.
     CHECK(run.network.greedy.quality.size() == 5);
     CHECK(run.network.baselines[0].rising.quality.size() == 5);
@@ -247,7 +247,7 @@ TEST_CASE("SRAVEN is pruned on held-out rules, and groups tell its accuracy from
   CHECK(network.measured_on == "held_out");
   CHECK(network.greedy_on == "validation");
   REQUIRE(result.runs.front().splits.back().split == "held_out");
-  CHECK(result.runs.front().heads[4].loss.mean == result.runs.front().splits.back().loss[4].mean);
+  CHECK(result.runs.front().heads[4].rise.mean == result.runs.front().splits.back().rise[4].mean);
   REQUIRE(result.groups.size() == 1);
   for (std::size_t i = 0; i < 2; ++i) {
     const headway::NetworkScore& score = network.baselines[i];

@@ -79,7 +79,7 @@ FIGURES: dict[str, FigureKind] = {
               "numbers. The grey band is the standard deviation over random orders"),
     "head_worth": FigureKind(
         _first(worth.available), worth.draw, verb="prune", needs="a test or validation set",
-        shows="The change of the squared error that the theory predicts without each head. Thick bars: the "
+        shows="The rise of the squared error that the theory predicts without each head. Thick bars: the "
               "posterior's standard deviation. Thin bars: standard error over examples"),
     "accuracy_on_sets": FigureKind(
         network.sets_available, network.draw_sets, together=True,

@@ -86,12 +86,12 @@ def losses(point: Point) -> Losses:
     are no classes."""
     pruning = point.pruning
     if math.isfinite(point.accuracy):
-        errors = _errors_on_test(pruning, "accuracy_change_error")
+        errors = _errors_on_test(pruning, "accuracy_drop_error")
         return Losses(100.0 * (pruning.accuracy - pruning.accuracy_without),
                       None if errors is None else 100.0 * errors,
                       f"all heads: {100 * pruning.accuracy:.1f} %", "drop of test accuracy\n(percentage points)", "drop of accuracy")
     return Losses(pruning.mean_squared_error_without - point.test_mean_squared_error,
-                  _errors_on_test(pruning, "squared_error_change_error"),
+                  _errors_on_test(pruning, "squared_error_rise_error"),
                   f"all heads: {point.test_mean_squared_error:.3g}",
                   "rise of the test\nsquared error", "rise of error")
 
@@ -202,7 +202,7 @@ def _curves(axes: Axes, pruning: Pruning) -> None:
                   else f"greedy search on {pruning.greedy_on} examples")
     if pruning.by_squared_error is not None:
         axes.plot(pruning.by_squared_error, color=LAYER_COLOURS[2], marker="^", markersize=4,
-                  label="lowest predicted change first")
+                  label="lowest predicted rise first")
     axes.plot(pruning.by_score, color=style.THEORY, marker="o", markersize=4,
               label="lowest score first")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

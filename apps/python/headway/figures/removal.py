@@ -96,12 +96,12 @@ def _losses(axes: Axes, runs: Sequence[RemovalRun]) -> None:
     """The rise of the loss without each head, sorted in each network."""
     markers = "osD^v<>"
     for number, run in enumerate(runs):
-        order = np.argsort(-run.heads.loss_change.mean)
+        order = np.argsort(-run.heads.loss_rise.mean)
         x = np.arange(1, len(order) + 1)
         for layer in sorted(set(run.heads.layer)):
             here = run.heads.layer[order] == layer
-            axes.errorbar(x[here], run.heads.loss_change.mean[order][here],
-                          yerr=style.error_bars(run.heads.loss_change.error[order][here]),
+            axes.errorbar(x[here], run.heads.loss_rise.mean[order][here],
+                          yerr=style.error_bars(run.heads.loss_rise.error[order][here]),
                           linestyle="none", marker=markers[number % len(markers)], markersize=3.8,
                           elinewidth=0.8, color=LAYER_COLOURS[(layer - 1) % len(LAYER_COLOURS)],
                           label=f"layer {layer}, seed {run.seed}")

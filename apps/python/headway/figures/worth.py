@@ -1,4 +1,4 @@
-"""What the theory says that each head is worth: predicted change of the squared error, with errors."""
+"""What the theory says that each head is worth: predicted rise of the squared error, with errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_WIDTH = 4.0  # inches of the panels together: of less, the lines above the
 
 
 def _has_changes(point: Point) -> bool:
-    changes = point.pruning.values.get("squared_error_change") if point.pruning else None
+    changes = point.pruning.values.get("squared_error_rise") if point.pruning else None
     return changes is not None and bool(np.isfinite(changes).any())
 
 
@@ -36,7 +36,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         _panel(axes, point)
     panels[0].set_yticks(np.arange(count), names)
     every = [point for point in points_at(result, points[0].temperature) if _has_changes(point)]
-    style.head_line(figure, "Predicted change of the squared error without each head", result, points[0].temperature,
+    style.head_line(figure, "Predicted rise of the squared error without each head", result, points[0].temperature,
                     *share_shown(points, every), "thick bars: ± 1 standard deviation over the posterior of $U_1$",
                     "thin bars: ± 1 standard error over examples",
                     *(["diamonds: the same with $U_1$ = 1, without the theory"] if any(
@@ -46,15 +46,15 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 def without_theory(point: Point) -> np.ndarray | None:
     """The control with 1 as every entry of U_1; older files lack it."""
-    return point.pruning.values.get("squared_error_change_without_theory")
+    return point.pruning.values.get("squared_error_rise_without_theory")
 
 
 def _panel(axes: Axes, point: Point) -> None:
     pruning = point.pruning
-    changes, rows = pruning.squared_error_change, np.arange(len(pruning.score))
+    changes, rows = pruning.squared_error_rise, np.arange(len(pruning.score))
     heads.bars(axes, pruning, changes)
-    for errors, width in ((pruning.squared_error_change_error, 1.0),
-                          (pruning.squared_error_change_sd, 3.0)):
+    for errors, width in ((pruning.squared_error_rise_error, 1.0),
+                          (pruning.squared_error_rise_sd, 3.0)):
         known = np.isfinite(errors)
         axes.errorbar(changes[known], rows[known], xerr=errors[known], fmt="none",
                       ecolor=style.INK, elinewidth=width)
@@ -65,4 +65,4 @@ def _panel(axes: Axes, point: Point) -> None:
     tau = pruning.values.get("rank_stability/kendall_tau", np.nan)
     stable = "\n" + rf"$\tau$ = {tau:.2f}" if np.isfinite(tau) else ""
     axes.set_title(point_label(point) + stable.replace("-", "\u2212"))
-    axes.set_xlabel(f"change of the squared error\non {pruning.set[0]} examples")
+    axes.set_xlabel(f"rise of the squared error\non {pruning.set[0]} examples")

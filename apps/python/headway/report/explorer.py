@@ -168,9 +168,9 @@ def _losses(point: Point) -> dict[str, Any]:
 def _rises(point: Point) -> dict[str, Any] | None:
     """What the predictor loses without each head, by the theory's U_1, and with 1 as every entry, which has no theory in it."""
     control = without_theory(point)
-    if control is None or not np.isfinite(point.pruning.squared_error_change).any():
+    if control is None or not np.isfinite(point.pruning.squared_error_rise).any():
         return None
-    return {"theory": rounded(point.pruning.squared_error_change), "control": rounded(control), "set": point.pruning.set[0]}
+    return {"theory": rounded(point.pruning.squared_error_rise), "control": rounded(control), "set": point.pruning.set[0]}
 
 
 def _alignment(point: Point) -> dict[str, Any]:

@@ -80,13 +80,13 @@ const networks = (() => {
   }
   function removed(run, {list, table}, {count, order, quality, alternative}) {
     const gone = new Set(((run.orders[order] || {}).removed || []).slice(0, count));
-    const {mean, error} = run.changes[quality][alternative], name = quality === "loss" ? "loss" : run.metric;
-    bars(list, [[`Change of the ${name} on ${run.measured_on} without one head`, mean]],
+    const {mean, error} = run.costs[quality][alternative], cost = quality === "loss" ? "Rise of the loss" : `Drop of ${run.metric}`;
+    bars(list, [[`${cost} on ${run.measured_on} without one head`, mean]],
       run.heads.map((head, index) => head + (gone.has(index) ? " (removed)" : "")));
     [...list.querySelectorAll("li")].forEach((item, index) => item.classList.toggle("gone", gone.has(index)));
     let details = table.querySelector("details");
     if (!details) table.append(details = html("details", {}, html("summary", {}, `Numbers: ${run.name}`), html("div")));
-    details.lastChild.replaceChildren(tableOf(`Heads of ${run.name}`, ["head", `change of the ${name}`, "±", "gradient sensitivity"],
+    details.lastChild.replaceChildren(tableOf(`Heads of ${run.name}`, ["head", cost, "±", "gradient sensitivity"],
       run.heads.map((head, index) => [head, written(mean[index]), written(error[index], 2), written(run.sensitivity[index], 3)])));
   }
 

@@ -128,10 +128,10 @@ def _removal(run: RemovalRun) -> dict[str, Any]:
             "measured_on": network.measured_on.replace("_", " "), "orders": found,
             "heads": [f"layer {layer} head {head}" for layer, head in zip(heads.layer, heads.head)],
             "sensitivity": plain(heads.gradient_sensitivity),
-            "changes": {"metric": {"zero": _estimates(heads.metric_change),
-                                   "mean": _estimates(heads.metric_change_mean)},
-                        "loss": {"zero": _estimates(heads.loss_change),
-                                 "mean": _estimates(heads.loss_change_mean)}}}
+            "costs": {"metric": {"zero": _estimates(heads.metric_drop),
+                                   "mean": _estimates(heads.metric_drop_mean)},
+                        "loss": {"zero": _estimates(heads.loss_rise),
+                                 "mean": _estimates(heads.loss_rise_mean)}}}
 
 
 def _order(curve: Curve) -> dict[str, Any]:

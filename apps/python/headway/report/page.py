@@ -272,7 +272,7 @@ def _warnings(result: AnyResult) -> list[str]:
     found: list[str] = []
     if isinstance(result, Result):
         if any(point.pruning is not None for point in result.points) and size_warning(result):
-            found.append(f"Scores of heads: {size_warning(result)}. Compare it with the predicted change of the squared error.")
+            found.append(f"Scores of heads: {size_warning(result)}. Compare it with the predicted rise of the squared error.")
         for point in result.points:
             place = f"{_width_name(point.widths)}, T = {point.temperature:g}"
             said = str(point.attributes.get("warnings", ""))
