@@ -358,7 +358,7 @@ class CommandLine(FigureTest):
         solve = self.files["solve"]
         self.assert_fails(64, "--format: is gif; allowed: png, pdf, svg", "plot", solve, "--format",
                           "gif")
-        self.assert_fails(64, "--only: is nonsense; known: accuracy_against_width", "plot", solve,
+        self.assert_fails(64, "--only: has 'nonsense', which is no figure; allowed: accuracy_against_width", "plot", solve,
                           "--only", "nonsense")
         self.assert_fails(64, "--widths: is ten", "plot", solve, "--widths", "ten")
         self.assert_fails(64, "--widths: is 11;", "plot", solve, "--widths", "11")

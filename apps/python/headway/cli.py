@@ -81,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
 def _add_plot(commands) -> None:
     plot = commands.add_parser(
         "plot", help="the figures of a result",
-        description="Draws every figure that the first result has the data for; further results are "
-        "overlaid where a figure can. Figures that exist are kept: --force replaces them.")
+        description="Draws every figure that a result has the data for. Several results share a figure where it can hold them; "
+        "the others show the first result that has the data. Figures that exist are kept: --force replaces them.")
     plot.add_argument("results", nargs="+", metavar="RESULT.h5")
     plot.add_argument("-o", "--output", metavar="DIR",
                       help="folder for the figures (default: RESULT-figures beside the result)")
@@ -91,7 +91,8 @@ def _add_plot(commands) -> None:
     plot.add_argument("--only", metavar="NAME,...", help="only these figures")
     plot.add_argument("--widths", metavar="N,...", help="widths of the multi-panel figures")
     plot.add_argument("--temperature", type=float, metavar="T",
-                      help="the one shown (default: the study's first; accuracy shows all)")
+                      help="the one shown (default: that of the largest evidence, among those that all results have; accuracy of "
+                      "one result shows all)")
     plot.add_argument("--path-names", metavar="NAME,...",
                       help="a name for each path, for example good,adversarial,denoising,adversarial")
     plot.add_argument("--labels", metavar="NAME,...", help="a name for each result")
@@ -191,6 +192,8 @@ def _plot(options: argparse.Namespace) -> int:
     for name, file_path in files_of.items():
         style.save(drawn[name], file_path, overwrite=options.force)
         print(file_path)
+    for line in figures.not_shown(results, drawn):
+        print(f"headway: {line}", file=sys.stderr)
     if options.only is None:
         for name, package in figures.left_out(results).items():
             print(f"headway: {name} is left out: it needs the package {package}, which is not "

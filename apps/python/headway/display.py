@@ -193,14 +193,16 @@ class Shown(Brief):
         Parameters
         ----------
         *names : str
-            The figures; default: all that this result has the data for. `headway.figures.FIGURES` lists
+            The figures; default: all that these results have the data for. `headway.figures.FIGURES` lists
             them.
         others : result, or sequence of results, default: ()
-            Further results, which are overlaid where a figure can.
+            Further results, which are overlaid where a figure can. Other figures show the first result that has
+            the data; `headway.figures.not_shown` tells which others have it, too.
         widths : int or sequence of int, optional
             Widths that figures of several panels show; default: the narrowest, the middle and the widest.
         temperature : float, optional
-            The temperature that is shown; default: the first of the study.
+            The temperature that is shown; default: that of the largest evidence, among those that all results
+            have.
         path_names : sequence of str, optional
             A name for each path.
         labels : sequence of str, optional
@@ -221,6 +223,8 @@ class Shown(Brief):
             A figure that is not known, or a choice that is not allowed.
         BadDataError
             The result has not the data for a figure that is asked for, or for any.
+        UnavailableError
+            matplotlib is missing.
 
         Examples
         --------
@@ -230,9 +234,7 @@ class Shown(Brief):
         <1 figure: order_parameters>
         """
         from headway import figures
-        unknown = [name for name in names if not isinstance(name, str) or name not in figures.FIGURES]
-        if unknown:
-            raise UsageError(f"names: has {unknown[0]!r}, which is no figure; allowed: {', '.join(figures.FIGURES)}")
+        figures.known_names("names", names)
         with in_python():
             options = figures.PlotOptions(widths, temperature, path_names, labels, components, limits_only)
             return Figures(figures.draw_all([self, *_checked_others(others)], options, names or None))
@@ -247,7 +249,7 @@ class Shown(Brief):
 
         Raises
         ------
-        UsageError
+        UnavailableError
             xarray is missing, or older than 2024.10.
         """
         from headway.xarray_export import to_datatree

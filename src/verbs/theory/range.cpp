@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -48,9 +49,9 @@ double largest_shift(const SolvePoint& point) {
   return largest;
 }
 
-std::string fault_of(const SolvePoint& point) {
+/// What is wrong at a point with this shift; "" if nothing is.
+std::string fault_of(const SolvePoint& point, double shift) {
   const Ratio ratio = largest_ratio(point);
-  const double shift = largest_shift(point);
   std::string fault;
   if (ratio.value > kLargestRatio) {
     const bool readout = ratio.layer > static_cast<int>(point.order_parameters.layers.size());
@@ -65,19 +66,54 @@ std::string fault_of(const SolvePoint& point) {
   return fault;
 }
 
+/// The temperatures of one network, and where it is out of the theory's range.
+struct NetworkRange {
+  std::vector<Index> widths;
+  int points = 0;
+  std::vector<double> outside{};  ///< temperatures
+  double largest = -1.0;          ///< shift among these
+  std::string fault{};            ///< there
+};
+
+std::vector<NetworkRange> ranges_of(const SolveResult& result) {
+  std::vector<NetworkRange> networks;
+  for (const SolvePoint& point : result.points) {
+    auto network = std::ranges::find(networks, point.widths, &NetworkRange::widths);
+    if (network == networks.end()) {
+      networks.emplace_back().widths = point.widths;
+      network = std::prev(networks.end());
+    }
+    ++network->points;
+    const double shift = largest_shift(point);
+    const std::string fault = fault_of(point, shift);
+    if (fault.empty()) continue;
+    network->outside.push_back(point.temperature);
+    if (shift > network->largest) {
+      network->largest = shift;
+      network->fault = fault;
+    }
+  }
+  return networks;
+}
+
+std::string temperatures_text(const NetworkRange& network) {
+  const auto [low, high] = std::ranges::minmax(network.outside);
+  if (network.outside.size() == 1) return fmt::format("temperature {:g}", low);
+  return fmt::format("{} of {} temperatures, {:g} to {:g}", network.outside.size(), network.points,
+                     low, high);
+}
+
 }  // namespace
 
 void warn_of_range(const SolveResult& result, Observer& observer) {
   std::vector<std::string> lines;
-  std::vector<std::vector<Index>> seen;  // one line for all temperatures of a network
-  for (const SolvePoint& point : result.points) {
-    const std::string fault = fault_of(point);
-    if (fault.empty() || std::find(seen.begin(), seen.end(), point.widths) != seen.end()) continue;
-    seen.push_back(point.widths);
+  for (const NetworkRange& network : ranges_of(result)) {
+    if (network.outside.empty()) continue;
     lines.push_back(
-        fmt::format("widths {}, temperature {:g}: the theory is out of its range: {}. headway "
-                    "sample is exact there",
-                    fmt::join(point.widths, ","), point.temperature, fault));
+        fmt::format("widths {}, {}: the theory is out of its range: {}{}. headway sample is exact "
+                    "there",
+                    fmt::join(network.widths, ","), temperatures_text(network),
+                    network.outside.size() > 1 ? "at worst " : "", network.fault));
   }
   const std::size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
   for (std::size_t i = 0; i < shown; ++i) observer.warning(lines[i]);

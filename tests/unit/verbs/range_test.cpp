@@ -68,8 +68,23 @@ TEST_CASE("a correction by more than a deviation is a warning, too") {
                            "the 1/N correction moves U by 1.5 of its standard deviations")});
 }
 
-TEST_CASE("a network is named once, and at most three lines are printed") {
-  CHECK(warnings({point({2, 9, 9}), point({2, 9, 9}, 0.1), point({3, 9, 9})}).size() == 2);
+TEST_CASE("the worst of a network's temperatures is told, and at how many it is out of range") {
+  const auto at = [](double deviations, double temperature) {
+    SolvePoint out = shifted(deviations);
+    out.temperature = temperature;
+    return out;
+  };
+  CHECK(warnings({at(1.5, 0.1), at(3.0, 0.2), at(0.5, 0.3)}) ==
+        std::vector{warned("widths 100,100,100, 2 of 3 temperatures, 0.1 to 0.2",
+                           "at worst the 1/N correction moves U by 3 of its standard deviations")});
+}
+
+TEST_CASE("a network is named once, with its temperatures, and at most three lines are printed") {
+  const std::vector<std::string> swept =
+      warnings({point({2, 9, 9}), point({2, 9, 9}, 0.1), point({3, 9, 9}), point({2, 9, 9}, 2.0)});
+  REQUIRE(swept.size() == 2);
+  CHECK(swept[0] == warned("widths 2,9,9, 3 of 3 temperatures, 0.1 to 2",
+                           "at worst (C p_1 + 1)/N_1 = 3.5 is not small"));
   const std::vector<std::string> many =
       warnings({point({2, 9, 9}), point({3, 9, 9}), point({4, 9, 9}), point({5, 9, 9})});
   REQUIRE(many.size() == 3);

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from matplotlib.figure import Figure
+from headway.errors import BadDataError, UnavailableError, UsageError
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:
+    raise UnavailableError("figures need the package matplotlib (pip install matplotlib)") from None
 
 from headway.display import Shown
-from headway.errors import BadDataError, UsageError
 from headway.figures import (accuracy, alignment, attention, convergence, head_ranking, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
@@ -21,7 +26,7 @@ from headway.paths import described
 from headway.results import Result
 from headway.training_results import TrainingResult
 
-__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "left_out", "rendered"]
+__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "known_names", "left_out", "not_shown", "rendered"]
 
 rendered = style.rendered
 
@@ -169,8 +174,8 @@ FIGURES: dict[str, FigureKind] = {
 
 def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = None,
              only: Sequence[str] | None = None, together: bool = False) -> dict[str, Figure]:
-    """The figures of one result or of several, by name. The first result is the one drawn. Figures that can
-    hold several results overlay the others; `together` leaves out those that cannot.
+    """The figures of one result or of several, by name. A figure shows the first result that has the data for it. Figures that
+    can hold several results overlay the others; `together` leaves out those that cannot. not_shown() tells what no figure shows.
 
     A figure whose package is not installed is left out unless `only` names it; left_out() tells which.
     Errors: UsageError for an unknown name or choice, UnavailableError for a package that a figure asked for needs,
@@ -183,10 +188,7 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
             raise UsageError(f"results[{at}]: is {described(result)}; allowed: what headway.read_result gives")
     if not results:
         raise UsageError("results: there is none; allowed: at least one result")
-    only = (only,) if isinstance(only, str) else only
-    unknown = [name for name in only or () if name not in FIGURES]
-    if unknown:
-        raise UsageError(f"--only: is {unknown[0]}; known: {', '.join(FIGURES)}")
+    only = known_names("--only", (only,) if isinstance(only, str) else only or ())
     made_from = type(results[0])
     other = next((result for result in results if type(result) is not made_from), None)
     if other is not None:
@@ -202,21 +204,63 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     if made_from is TrainingResult and not any(result.finished.runs for result in results):
         raise BadDataError(f"{results[0].file}: holds no run that was trained to its end "
                            f"({learning.unfinished(results)}), so there is nothing to draw")
-    kinds = {name: kind for name, kind in FIGURES.items()
-             if kind.made_from is made_from and (kind.together or not together)
-             and kind.available(results)}
-    missing = [name for name in only or () if name not in kinds]
+    kinds = {name: _order(kind, results) for name, kind in FIGURES.items()
+             if kind.made_from is made_from and (kind.together or not together)}
+    kinds = {name: order for name, order in kinds.items() if order}
+    missing = [name for name in only if name not in kinds]
     if missing:
         needs = _needs(FIGURES[missing[0]], results[0])
         raise BadDataError(f"{results[0].file}: has not the data for {missing[0]}"
                            f"{', which needs ' + needs if needs else ''} "
                            f"({_origin(results[0]._verb)})")
-    names = only or [name for name, kind in kinds.items() if _installed(kind)]
+    names = only or [name for name in kinds if _installed(FIGURES[name])]
     if not names and not together:
         raise BadDataError(f"{results[0].file}: has not the data for any figure "
                            f"({_origin(results[0]._verb)})")
     with style.applied():
-        return {name: FIGURES[name].draw(results, options) for name in names}
+        return {name: _drawn(name, results, kinds[name], options) for name in names}
+
+
+def _order(kind: FigureKind, results: Sequence[Result]) -> list[int]:
+    """The places of the results that a figure shows, the first that has the data in front; [] where none has."""
+    for first in range(len(results)):
+        order = [first, *(at for at in range(len(results)) if at != first)] if kind.together else [first]
+        if kind.available([results[at] for at in order]):
+            return order
+    return []
+
+
+def _drawn(name: str, results: Sequence[Result], order: Sequence[int], options: PlotOptions) -> Figure:
+    labels = options.labels
+    if labels is not None and len(labels) == len(results):
+        options = replace(options, labels=tuple(labels[at] for at in order))
+    return FIGURES[name].draw([results[at] for at in order], options)
+
+
+def known_names(argument: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The names of figures that someone gave for this argument; UsageError for one that is none."""
+    for name in names:
+        if isinstance(name, str) and name in FIGURES:
+            continue
+        near = difflib.get_close_matches(str(name), FIGURES, 1)
+        raise UsageError(f"{argument}: has {name!r}, which is no figure; "
+                         + (f"did you mean {near[0]}?" if near else f"allowed: {', '.join(FIGURES)}"))
+    return tuple(names)
+
+
+def not_shown(results: Sequence[Result], names: Iterable[str]) -> list[str]:
+    """What these figures do not show of several results, a line each: figures of one result where others have the data, too,
+    and results without data for any figure."""
+    alone: dict[str, list[str]] = {}
+    for name in names:
+        kind = FIGURES[name]
+        having = [result for result in results if not kind.together and kind.available([result])]
+        if len({accuracy.theory_of(result) if kind.verb == "solve" else id(result) for result in having}) > 1:
+            alone.setdefault(str(having[0].file), []).append(name)
+    lines = [f"of {file} alone: {', '.join(found)}. Plot the other results one by one to see theirs"
+             for file, found in alone.items()]
+    return lines + [f"{result.file}: has not the data for any figure" for result in results
+                    if not any(_order(kind, [result]) for kind in FIGURES.values() if kind.made_from is type(result))]
 
 
 def left_out(results: Sequence[Result]) -> dict[str, str]:

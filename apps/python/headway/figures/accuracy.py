@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,15 +15,17 @@ from matplotlib.lines import Line2D
 from headway import monte_carlo
 from headway.errors import UsageError
 from headway.figures import style
-from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
+from headway.figures.selection import (PlotOptions, are_equal, common_temperatures, points_at, width_axis,
                                        width_value)
 from headway.results import Point, Result
 
 Measure = Callable[[Point], float]
+ACCURACY = "test accuracy"
 THEORY_NAME, CORRECTED_NAME = "theory (saddle point)", "theory with 1/$N$ correction"
 SAMPLE_LOOKS = ((style.SAMPLES, "D"), (style.OVERLAY[3], "v"), (style.OVERLAY[4], "^"),
                 (style.OVERLAY[5], "P"))
 SIDE_STEP = 1.05
+LONG_NAME = 38  # letters of a name beside which the legend has room for no other
 BANDS_UP_TO = 3  # curves whose test-set errors can be told apart when drawn
 
 
@@ -30,7 +34,8 @@ def available(result: Result) -> bool:
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """[T24] figure 2: one result over its temperatures, or several results at one temperature.
+    """[T24] figure 2: one result over its temperatures, or several results at a temperature that all have. Where they have
+    none in common, each has its own, and the legend says which.
 
     Bands are the standard error of the theory over test examples, as if these were drawn again.
     """
@@ -38,8 +43,9 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         raise UsageError(f"--labels: has {len(options.labels)} names for {len(results)} results")
     figure = style.new_figure(6.4 if options.limits_only else 5.6, 3.8)
     axes = figure.add_subplot()
-    names = options.labels or tuple(result.study for result in results)
-    results, names = _with_theory(results, names)
+    if options.labels is None:
+        results = _different(results)
+    results, names = _with_theory(results, options.labels or result_names(results))
     main = results[0]
     measure, label = _measure(main)
     temperatures = sorted({point.temperature for point in main.points})
@@ -49,18 +55,70 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         bands = _temperatures(axes, main, temperatures, measure)
         style.head_line(figure, title, main, None, *about_test_set(main, bands))
     else:
-        bands = _results(axes, results, names, options, measure)
+        series = [_Series(*one) for one in zip(results, names, common_temperatures(results, options))]
+        bands = _results(axes, series, options, measure)
         same = len({result.study for result in results}) == 1
-        drawn = [monte_carlo.by_chains(point) for result in results if result.kind == "sample"
-                 for point in points_at(result, main_temperature(result, options)) if math.isfinite(measure_error(point))]
-        style.head_line(figure, title, main, main_temperature(main, options), *about_test_set(main, bands),
+        drawn = [monte_carlo.by_chains(point) for one in series if one.result.kind == "sample"
+                 for point in one.points if math.isfinite(measure_error(point))]
+        common = are_equal([one.temperature for one in series])
+        style.head_line(figure, title, main, series[0].temperature if common else None,
+                        *([] if common else ["the temperatures differ: see the legend"]), *about_test_set(main, bands),
                         *([f"bars: {monte_carlo.bars_text(drawn)}"] if drawn else []),
                         study=same or options.limits_only)
     width_axis(axes, [point for result in results for point in result.points
                       if len(point.widths) == len(main.points[0].widths)])
     axes.set_ylabel(label)
+    if label == ACCURACY:
+        style.end_at_one(axes)
     style.light_grid(axes)
     return figure
+
+
+@dataclass(frozen=True)
+class _Series:
+    """What one result shows, and its name in the legend."""
+
+    result: Result
+    name: str
+    temperature: float
+
+    @property
+    def points(self) -> list[Point]:
+        return points_at(self.result, self.temperature)
+
+
+def result_names(results: Sequence[Result]) -> tuple[str, ...]:
+    """A name for each result: its study. Where studies share it, the file stands behind. Samples have the name of the one
+    theory of their study and data."""
+    owners = []
+    for at, result in enumerate(results):
+        alike = [place for place, other in enumerate(results) if _origin(other) == _origin(result)]
+        solved = [place for place in alike if results[place].kind != "sample"]
+        owners.append(at if result.kind != "sample" else (solved if len(solved) == 1 else alike)[0])
+    names: dict[int, str] = {}
+    for owner in dict.fromkeys(owners):
+        result = results[owner]
+        alone = all(other == owner or results[other].study != result.study for other in owners)
+        name = result.study if alone else f"{result.study} ({Path(result.file).stem})"
+        names[owner] = f"{name} {owner + 1}" if name in names.values() else name
+    return tuple(names[owner] for owner in owners)
+
+
+def _different(results: Sequence[Result]) -> list[Result]:
+    """Without theories that an earlier result has, too: one of `prune` or `align` holds what `solve` found."""
+    found = {}
+    for result in results:
+        found.setdefault(id(result) if result.kind == "sample" else theory_of(result), result)
+    return list(found.values())
+
+
+def theory_of(result: Result) -> tuple:
+    """Equal for results that hold the same theory."""
+    return _origin(result), *((point.widths, point.temperature, point.action, point.accuracy) for point in result.points)
+
+
+def _origin(result: Result) -> tuple:
+    return result.study, result.provenance.get("data_hash")
 
 
 def about_test_set(result: Result, bands: bool) -> list[str]:
@@ -79,12 +137,12 @@ def about_test_set(result: Result, bands: bool) -> list[str]:
 
 def _with_theory(results: Sequence[Result], names: Sequence[str]
                  ) -> tuple[list[Result], tuple[str, ...]]:
-    """A `sample` result brings its theory, unless a solve result of the same study is there."""
-    solved = {result.study for result in results if result.kind != "sample"}
+    """A `sample` result brings its theory, unless a solve result of the same study and data is there."""
+    solved = {_origin(result) for result in results if result.kind != "sample"}
     before, before_names = [], []
     for result, name in zip(results, names):
-        if result.kind == "sample" and result.study not in solved and result.theory is not None:
-            solved.add(result.study)
+        if result.kind == "sample" and _origin(result) not in solved and result.theory is not None:
+            solved.add(_origin(result))
             before.append(result.theory)
             before_names.append(name)
     return [*before, *results], (*before_names, *names)
@@ -93,7 +151,7 @@ def _with_theory(results: Sequence[Result], names: Sequence[str]
 def _measure(result: Result) -> tuple[Measure, str]:
     """Test accuracy, or the mean squared error where labels are no classes."""
     if any(math.isfinite(point.accuracy) for point in result.points):
-        return (lambda point: point.accuracy), "test accuracy"
+        return (lambda point: point.accuracy), ACCURACY
     return (lambda point: point.test_mean_squared_error), "test mean squared error"
 
 
@@ -155,33 +213,34 @@ def _temperatures(axes: Axes, result: Result, temperatures: Sequence[float],
     return bands
 
 
-def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], options: PlotOptions,
-             measure: Measure) -> bool:
-    """Draws each study in a colour of its own, and samples with marks of their own; returns whether bands were drawn."""
+def _results(axes: Axes, series: Sequence[_Series], options: PlotOptions, measure: Measure) -> bool:
+    """Draws each study in a colour of its own, and samples with marks of their own; returns whether bands were drawn. Names
+    have the temperature where not all have the same."""
     sampled, bands = 0, False
-    studies = list(dict.fromkeys(names))
+    studies = list(dict.fromkeys(one.name for one in series))
     single = len(studies) == 1
     draw_bands = len(studies) <= BANDS_UP_TO
-    limits: dict[str, tuple[float, str, str]] = {}
-    for index, (result, name) in enumerate(zip(results, names)):
+    common = are_equal([one.temperature for one in series])
+    limits: dict[tuple[str, float], tuple[float, str, str]] = {}
+    for index, one in enumerate(series):
+        result, name, points = one.result, one.name, one.points
         colour = style.OVERLAY[studies.index(name) % len(style.OVERLAY)]
-        temperature = main_temperature(result, options)
-        points = points_at(result, temperature)
         values = [measure(point) for point in points]
-        limit = _gaussian_process(result, temperature, measure)
+        limit = _gaussian_process(result, one.temperature, measure)
+        at = "" if common else f", $T$ = {one.temperature:g}"
         if math.isfinite(limit):
-            limits[name] = (limit, style.GAUSSIAN_PROCESS if single else colour,
-                            name if options.limits_only and not single else "GP")
+            limits[name, one.temperature] = (limit, style.GAUSSIAN_PROCESS if single else colour,
+                                             (name if options.limits_only and not single else "GP") + (f"{at}:" if at else ""))
         if index > 0 and options.limits_only and result.kind != "sample":
             continue
         if result.kind == "sample":
             own = style.INK if options.limits_only else colour  # with limits only, there is one curve to belong to
             of = f"{name}: samples" if not single and not options.limits_only else "posterior samples"
-            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0] if single else own, sampled, of)
+            _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0] if single else own, sampled, of, at)
             sampled += 1
         else:
             _curve(axes, points, values, colour,
-                   THEORY_NAME if single or options.limits_only else name)
+                   (THEORY_NAME if single or options.limits_only else name) + at)
             if draw_bands:
                 bands |= _band(axes, result, points, measure, colour)
             if single or options.limits_only:
@@ -191,7 +250,7 @@ def _results(axes: Axes, results: Sequence[Result], names: Sequence[str], option
     if limits:
         handles.append(_dashed(style.GAUSSIAN_PROCESS))
         labels.append("Gaussian process ($N \\to \\infty$)")
-    style.legend_above(axes, handles, labels, columns=2)
+    style.legend_above(axes, handles, labels, columns=2 if max(map(len, labels)) <= LONG_NAME else 1)
     return bands
 
 
@@ -227,13 +286,13 @@ def _corrected(axes: Axes, points: Sequence[Point], measure: Measure) -> None:
 
 
 def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colour,
-             index: int, name: str) -> None:
+             index: int, name: str, at: str) -> None:
     """The posterior-mean predictor, with bars where its Monte Carlo error is known; several samplers
     stand beside each other."""
     bars = style.error_bars([measure_bar(point) for point in points])
     method = points[0].method
     x = [width_value(point, points) * SIDE_STEP ** index for point in points]
-    name += f" ({method})" if method else ""
+    name += (f" ({method})" if method else "") + at
     twins = sum(label.startswith(name) for label in axes.get_legend_handles_labels()[1])
     name += f" {twins + 1}" if twins else ""
     axes.errorbar(x, values, yerr=bars, color=colour, linestyle="none",

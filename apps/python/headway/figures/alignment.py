@@ -10,22 +10,25 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
-from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
-                                       points_at, share_shown)
+from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
 from headway.results import Alignment, Result
 
 LEGEND_ROOM = 1.3  # height of the panels over that of the highest bar
 
 
 def available(result: Result) -> bool:
-    return any(point.alignment is not None for point in result.points)
+    return any(map(_has_alignment, result.points))
+
+
+def _has_alignment(point: Point) -> bool:
+    return point.alignment is not None
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 2: |v_k . y| / |y| of the first eigenvectors, and the running sum of its square."""
     result = results[0]
-    points = [point for point in chosen_points(result, options) if point.alignment is not None]
-    every = points_at(result, main_temperature(result, options))
+    points = chosen_points(result, options, _has_alignment)
+    every = points_at(result, points[0].temperature)
     palette = style.ordered_colours(len(every))
     colours = [palette[every.index(point)] for point in points]
     figure = style.new_figure(9.0, max(2.8, 0.7 + 1.05 * len(points)))
@@ -60,7 +63,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     style.legend_outside(cumulative)
     style.light_grid(cumulative)
     style.head_line(figure, "Alignment of the kernel with the labels", result, points[0].temperature,
-                    *share_shown(points, [point for point in every if point.alignment is not None]))
+                    *share_shown(points, every, _has_alignment))
     return figure
 
 

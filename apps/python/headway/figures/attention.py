@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from headway.figures import style
-from headway.figures.selection import PlotOptions, main_temperature, points_at
+from headway.figures.selection import PlotOptions, are_equal, common_temperatures, points_at, shown_points
 from headway.results import Point, Result
 
 HEADS_UP_TO = 4
@@ -19,15 +19,17 @@ STARTS = {"none": "from no attention", "given": "from the given attention", "pri
 
 
 def weights_available(result: Result) -> bool:
-    return any(point.minima and point.minima[0].attention_weights is not None for point in result.points)
+    return any(map(_has_weights, result.points))
+
+
+def _has_weights(point: Point) -> bool:
+    return bool(point.minima) and point.minima[0].attention_weights is not None
 
 
 def draw_weights(results: Sequence[Result], options: PlotOptions) -> Figure:
     """W of the learned heads at the lowest minimum of one point, and the minima that were found."""
     result = results[0]
-    temperature = main_temperature(result, options)
-    point = next(point for point in points_at(result, temperature)
-                 if point.minima and point.minima[0].attention_weights is not None)
+    point = shown_points(result, options, _has_weights)[0]
     heads = np.asarray(point.minima[0].attention_weights)[:HEADS_UP_TO]
     several = len(point.minima) > 1
     figure = style.new_figure(max(3.4, 3.1 * (len(heads) + several)), 3.1)
@@ -41,7 +43,7 @@ def draw_weights(results: Sequence[Result], options: PlotOptions) -> Figure:
         figure.colorbar(image, ax=axes, fraction=0.046).outline.set_visible(False)
     if several:
         _minima(panels[-1], point)
-    style.head_line(figure, "Learned attention", result, temperature,
+    style.head_line(figure, "Learned attention", result, point.temperature,
                     style.counted(len(point.minima), "minimum" if len(point.minima) == 1 else "minima"))
     return figure
 
@@ -66,14 +68,19 @@ def change_available(results: Sequence[Result]) -> bool:
 def _heads_by_branch(results: Sequence[Result], options: PlotOptions) -> dict[str, dict[int, np.ndarray]]:
     """{branch: {examples: W of the first learned head}}, of the first result with that number of examples."""
     found: dict[str, dict[int, np.ndarray]] = {}
-    for result in results:
-        if result.kind != "solve" or not weights_available(result):
-            continue
-        point = next((point for point in points_at(result, main_temperature(result, options))
-                      if point.minima and point.minima[0].attention_weights is not None), None)
+    known = [result for result in results if result.kind == "solve" and weights_available(result)]
+    for result, name, temperature in _named(known, options):
+        point = next(filter(_has_weights, points_at(result, temperature)), None)
         if point is not None:
-            found.setdefault(_branch(result), {}).setdefault(_examples(result), np.asarray(point.minima[0].attention_weights[0]))
+            found.setdefault(name, {}).setdefault(_examples(result), np.asarray(point.minima[0].attention_weights[0]))
     return found
+
+
+def _named(results: Sequence[Result], options: PlotOptions) -> list[tuple[Result, str, float]]:
+    """Each result with its branch and the temperature that it shows. Temperatures that differ make branches of their own."""
+    temperatures = common_temperatures(results, options) if results else []
+    return [(result, _branch(result) + ("" if are_equal(temperatures) else f", T = {temperature:g}"), temperature)
+            for result, temperature in zip(results, temperatures)]
 
 
 def draw_change(results: Sequence[Result], options: PlotOptions) -> Figure:
@@ -90,8 +97,15 @@ def draw_change(results: Sequence[Result], options: PlotOptions) -> Figure:
             panel.set_xlabel("feature of the key")
         axes[0].set_ylabel(f"{name}\nfeature of the query")
         figure.colorbar(image, ax=list(axes), fraction=0.046).outline.set_visible(False)
-    style.head_line(figure, "W of a learned head before and after", replace(results[0], train_labels=None), None)
+    style.head_line(figure, "W of a learned head before and after", replace(results[0], train_labels=None),
+                    _common([result for result in results if result.kind == "solve" and weights_available(result)], options))
     return figure
+
+
+def _common(results: Sequence[Result], options: PlotOptions) -> float | None:
+    """The temperature that all show; None where they differ."""
+    temperatures = common_temperatures(results, options)
+    return temperatures[0] if are_equal(temperatures) else None
 
 
 # ---- order parameter of attention against the number of examples
@@ -106,9 +120,9 @@ def _examples(result: Result) -> int:
     return len(result.train_labels)
 
 
-def _measured(result: Result) -> tuple[float, float, float] | None:
+def _measured(result: Result, points: Sequence[Point] | None = None) -> tuple[float, float, float] | None:
     """Largest attention weight, its error, and the action of one result; None where attention is given."""
-    for point in result.points:
+    for point in result.points if points is None else points:
         if math.isfinite(point.attention_largest_mean):
             return point.attention_largest_mean, point.attention_largest_mcse, math.nan
         if point.minima and result.kind == "solve":
@@ -126,14 +140,14 @@ def _branch(result: Result) -> str:
     return f"{'samples' if result.kind == 'sample' else 'minimum'} {STARTS[start]}{kind}"
 
 
-def branches(results: Sequence[Result]) -> dict[str, list[tuple[int, float, float, float]]]:
+def branches(results: Sequence[Result], options: PlotOptions = PlotOptions()) -> dict[str, list[tuple[int, float, float, float]]]:
     """{branch: [(examples, largest weight, its error, action)]}. Several results of one number of examples, such as those
     of several seeds, become their mean and its standard error."""
     found: dict[str, dict[int, list[tuple[float, float, float]]]] = {}
-    for result in results:
-        measured = _measured(result)
+    for result, name, temperature in _named(list(filter(_measured, results)), options):
+        measured = _measured(result, points_at(result, temperature))
         if measured is not None:
-            found.setdefault(_branch(result), {}).setdefault(_examples(result), []).append(measured)
+            found.setdefault(name, {}).setdefault(_examples(result), []).append(measured)
     return {name: [(count, *_mean(values)) for count, values in sorted(by_count.items())]
             for name, by_count in found.items()}
 
@@ -145,7 +159,7 @@ def _mean(values: Sequence[tuple[float, float, float]]) -> tuple[float, float, f
 
 
 def draw_examples(results: Sequence[Result], options: PlotOptions) -> Figure:
-    found = branches(results)
+    found = branches(results, options)
     actions = any(math.isfinite(row[3]) for rows in found.values() for row in rows)
     figure = style.new_figure(9.6 if actions else 6.6, 3.1)
     panels = figure.subplots(1, 1 + actions, squeeze=False)[0]
@@ -168,5 +182,6 @@ def draw_examples(results: Sequence[Result], options: PlotOptions) -> Figure:
         axes.set_xlabel("training examples P")
         style.light_grid(axes)
     style.legend_outside(panels[-1], *panels[0].get_legend_handles_labels())
-    style.head_line(figure, "Learned attention against the number of examples", replace(results[0], train_labels=None), None)
+    style.head_line(figure, "Learned attention against the number of examples", replace(results[0], train_labels=None),
+                    _common(list(filter(_measured, results)), options))
     return figure

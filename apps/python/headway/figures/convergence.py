@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
-from headway.figures.selection import (PlotOptions, main_temperature, point_label, points_at)
+from headway.figures.selection import PlotOptions, point_label, points_at, shown_points
 from headway.results import Point, Result
 
 LEGEND_UP_TO = 8
@@ -27,9 +27,8 @@ def _has_history(point: Point) -> bool:
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """Largest gradient entry, and how far the action is above its final value."""
     result = results[0]
-    temperature = main_temperature(result, options)
-    every = points_at(result, temperature)
-    points = [point for point in every if _has_history(point)]
+    points = shown_points(result, options, _has_history)
+    every = points_at(result, points[0].temperature)
     figure = style.new_figure(7.2, 3.1)
     left, right = figure.subplots(1, 2)
     for point, colour in zip(every, style.ordered_colours(len(every))):
@@ -52,7 +51,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         style.light_grid(axes)
     if len(points) <= LEGEND_UP_TO:
         style.legend_outside(right)
-    style.head_line(figure, "Convergence of the saddle-point solver", result, temperature)
+    style.head_line(figure, "Convergence of the saddle-point solver", result, points[0].temperature)
     return figure
 
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.path_sizes import size_warning
-from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
+from headway.figures.selection import PlotOptions, chosen_points, point_label, share_shown
 from headway.ranks import rank_correlation
 from headway.results import Point, Pruning, Result
 
@@ -21,7 +21,11 @@ LAYER_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00
 
 
 def available(result: Result) -> bool:
-    return any(point.pruning is not None for point in result.points)
+    return any(map(_has_pruning, result.points))
+
+
+def _has_pruning(point: Point) -> bool:
+    return point.pruning is not None
 
 
 def curves_available(result: Result) -> bool:
@@ -39,7 +43,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 3: for each width, scores, what is lost without each head, and one against the
     other."""
     result = results[0]
-    points = [point for point in chosen_points(result, options) if point.pruning is not None]
+    points = chosen_points(result, options, _has_pruning)
     count = len(points[0].pruning.score)
     figure = style.new_figure(8.4, 1.1 + len(points) * max(1.5, 0.55 + 0.21 * count))
     panels = figure.subplots(len(points), 3, squeeze=False, sharex="col",
@@ -52,7 +56,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     warning = size_warning(result)
     style.head_line(
         figure, "Scores of heads, and what is lost without each head", result, points[0].temperature,
-        *share_shown(points, [point for point in points_at(result, points[0].temperature) if point.pruning is not None]),
+        *share_shown(points, result.points, _has_pruning),
         "colours: layers", "ticks: weighted score",
         *(["bars: ± 1 standard error over test examples"] if any(
             losses(point).errors is not None for point in points) else []),
@@ -162,7 +166,7 @@ def _scatter(axes: Axes, point: Point, last: bool, first: bool) -> None:
 def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 3: heads removed one by one, by their scores, at random and by greedy search."""
     result = results[0]
-    points = [point for point in chosen_points(result, options) if _has_curves(point)]
+    points = chosen_points(result, options, _has_curves)
     figure = style.new_figure(2.6 + 2.45 * len(points), 3.3)
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
@@ -171,11 +175,13 @@ def draw_curves(results: Sequence[Result], options: PlotOptions) -> Figure:
         axes.set_xlabel("heads removed")
     panels[0].set_ylabel("test accuracy" if math.isfinite(points[0].accuracy)
                          else "test mean squared error")
+    for axes in panels if math.isfinite(points[0].accuracy) else ():
+        style.end_at_one(axes)
     style.legend_outside(panels[-1])
     warning = size_warning(result)
     style.head_line(
         figure, f"{'Accuracy' if math.isfinite(points[0].accuracy) else 'Squared error'} as heads are removed one by one", result,
-        points[0].temperature, *share_shown(points, list(filter(_has_curves, points_at(result, points[0].temperature)))),
+        points[0].temperature, *share_shown(points, result.points, _has_curves),
         *([_random_text(points)] if points[0].pruning.random_sd is not None else []),
         *([warning.replace("U_1", "$U_1$")] if warning else []))
     return figure

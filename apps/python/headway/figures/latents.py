@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.errors import BadDataError, UnavailableError, UsageError
-from headway.figures import style
+from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
 from headway.latent_results import LatentLayer, LatentRun, LatentsResult
 from headway.training_results import mean_and_error
@@ -99,7 +99,8 @@ def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
                       linestyle=(0, (2, 1)), linewidth=1.0)
     axes.set_xticks(range(len(layers)), [layer.name.removeprefix("layer ").removesuffix(" layers") for layer in layers])
     axes.set_xlabel("layer whose codes are decoded")
-    axes.set_ylim(max(LOWEST_R2, lowest - 0.03), 1.03)
+    axes.set_ylim(max(LOWEST_R2, lowest - 0.03), 1.0)
+    style.end_at_one(axes, None)
     style.light_grid(axes)
 
 
@@ -298,6 +299,7 @@ def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
                           label=label if place == 0 else None)
     axes.set_xticks(range(len(first.splits)), [split.replace("_", " ") for split in first.splits])
     axes.set_ylabel({"r2": "$R^2$", "bits_per_byte": "bits per byte"}.get(metric, metric))
+    learning.end_axis(axes, metric)
     style.light_grid(axes)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     seeds = len({run.seed for _, runs in rows for run in runs})

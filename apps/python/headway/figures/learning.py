@@ -23,6 +23,7 @@ NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: varia
 DASHES = ("-", "--", ":", "-.")
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
                 "loss": "loss"}
+LARGEST_IS_ONE = {"r2": None, "accuracy": 0.0}  # metrics that are at most 1, and the least that they can be
 
 
 def available(results: Sequence[TrainingResult]) -> bool:
@@ -61,6 +62,7 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         axes.set_xlabel(f"training step{batch}")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
+        end_axis(axes, _metric(first.runs, split))
         style.light_grid(axes)
     _costs(panels[-1], rows, looks, names / costs)
     # All seeds are shown, so the line does not name the seed of the study.
@@ -69,6 +71,12 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
                     *(["dashed: best possible score"] if ceiling else []),
                     *([f"runs left out: {left_out}"] if left_out else []))
     return figure
+
+
+def end_axis(axes: Axes, metric: str) -> None:
+    """Ends the axis of a metric that is at most 1 there."""
+    if metric in LARGEST_IS_ONE:
+        style.end_at_one(axes, LARGEST_IS_ONE[metric])
 
 
 def draw_ceiling(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun]) -> bool:

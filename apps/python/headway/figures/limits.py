@@ -39,15 +39,17 @@ class Gap:
 
 
 def available(result: Result) -> bool:
-    return result.kind == "sample" and len(_points(result, result.points)) >= FEWEST_WIDTHS
+    return result.kind == "sample" and bool(_shown(result))
 
 
-def _points(result: Result, points: Sequence[Point]) -> list[Point]:
-    """One temperature's points that have samples and theory."""
-    if not points:
-        return []
-    first = points[0].temperature
-    return [point for point in points if point.temperature == first and point.theory is not None
+def _shown(result: Result) -> list[float]:
+    """The temperatures with samples and theory at FEWEST_WIDTHS or more."""
+    return [temperature for temperature in result.temperatures if len(_points(result, temperature)) >= FEWEST_WIDTHS]
+
+
+def _points(result: Result, temperature: float) -> list[Point]:
+    """The points of a temperature that have samples and theory."""
+    return [point for point in points_at(result, temperature) if point.theory is not None
             and point.samples is not None and point.samples.mean and point.theory.order_parameters]
 
 
@@ -58,8 +60,7 @@ def gaps(result: Result, temperature: float | None = None) -> dict[str, Gap]:
     over the mean (Frobenius for several outputs); predictor: root mean square over the test set;
     accuracy: absolute difference.
     """
-    chosen = result.points[0].temperature if temperature is None else temperature
-    points = _points(result, points_at(result, chosen))
+    points = _points(result, result.points[0].temperature if temperature is None else temperature)
     widths = np.array([width_value(point, points) for point in points], dtype=float)
     found = {
         "U_1": _gap("order parameter $U_1$: relative distance", widths, points, _order_parameter),
@@ -144,12 +145,12 @@ def _accuracy(point: Point) -> tuple:
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """One panel a quantity: both gaps with error bars, the Monte Carlo floor, 1/N and 1/N^2."""
     result = next(result for result in results if available(result))
-    temperature = main_temperature(result, options)
+    temperature = main_temperature(result, options, _shown(result))
     found = gaps(result, temperature)
     rows = (len(found) + 1) // 2
     figure = style.new_figure(8.7, 3.1 * rows + 0.5)
     panels = figure.subplots(rows, 2, squeeze=False).ravel()
-    points = _points(result, points_at(result, temperature))
+    points = _points(result, temperature)
     for axes, gap in zip(panels, found.values()):
         _panel(axes, gap, len(result.paths), discrete=gap is found.get("accuracy"), test=result.test_labels)
         width_axis(axes, points)

@@ -15,10 +15,11 @@ from headway.figures import accuracy, heads, style
 from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
                                               name_paths)
 from headway.figures.path_sizes import size_warning
-from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
+from headway.figures.selection import (PlotOptions, chosen_points, common_temperatures, path_labels,
                                        point_label, points_at, share_shown, width_axis, width_value)
 from headway.network_results import Correlation, NetworkPruning
 from headway.results import GaussianProcessPoint, Point, Result
+from headway.sweep_arguments import known_temperature
 
 NETWORK = style.CORRECTED
 SET_NAMES = ("validation",)  # shown before sets of another kind
@@ -29,7 +30,11 @@ def available(results: Sequence[Result]) -> bool:
 
 
 def _points(result: Result, options: PlotOptions) -> list[Point]:
-    return [point for point in chosen_points(result, options) if point.network]
+    return chosen_points(result, options, _has_network)
+
+
+def _has_network(point: Point) -> bool:
+    return bool(point.network)
 
 
 def correlation_text(correlation: Correlation) -> str:
@@ -58,10 +63,9 @@ def draw_heads(results: Sequence[Result], options: PlotOptions) -> Figure:
         _score_bars(panels[row, 0], result, point, last)
         _drop_bars(panels[row, 1], result, row == 0, last)
         _scatter(panels[row, 2], result, point, row == 0, last)
-    every = [point for point in points_at(result, points[0].temperature) if point.network]
     warning = size_warning(result)
     style.head_line(figure, "The theory's scores of heads, and what the trained network loses without each head", result,
-                    points[0].temperature, *share_shown(points, every), "colours: layers",
+                    points[0].temperature, *share_shown(points, result.points, _has_network), "colours: layers",
                     f"bars: ± 1 standard error over {result.network.measured_on} examples",
                     r"$\rho$: rank correlation, with the range of 95 % of redrawn examples",
                     *([warning.replace("U_1", "$U_1$")] if warning else []))
@@ -155,19 +159,19 @@ def draw_order_parameters(results: Sequence[Result], options: PlotOptions) -> Fi
     sampled = {(point.widths, point.temperature): point.samples.mean[0] for other in results
                if other.provenance.get("data_hash") == data and other.heads == result.heads
                for point in other.points if point.samples is not None and point.samples.mean}
-    panels = []
-    for point in _points(result, options):
+    panels, points = [], _points(result, options)
+    for point in points:
         panels.append((f"theory, {point_label(point)}", point.order_parameters[0]))
         samples = sampled.get((point.widths, point.temperature))
         if samples is not None:
             panels.append((f"samples, {point_label(point)}", samples))
     panels.append(("trained network", result.network.order_parameter))
     scaled = [(name, matrix / np.mean(np.diag(matrix))) for name, matrix in panels]
-    return _heat_maps(result, scaled, options, any(name.startswith("samples") for name, _ in scaled))
+    return _heat_maps(result, scaled, options, points[0].temperature)
 
 
 def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]], options: PlotOptions,
-               sampled: bool) -> Figure:
+               temperature: float) -> Figure:
     labels = path_labels(result, options)
     size = max(1.7, min(2.6, 0.5 * len(panels[0][1])))
     columns = min(len(panels), 4)
@@ -195,8 +199,9 @@ def _heat_maps(result: Result, panels: list[tuple[str, np.ndarray]], options: Pl
     bar.ax.minorticks_off()
     bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"$U_1\,/\,$mean of its diagonal")
+    sampled = any(name.startswith("samples") for name, _ in panels)
     style.head_line(figure, "U₁ of the theory, of samples and of the trained network" if sampled else
-                    "U₁ of the theory and of the trained network", result, main_temperature(result, options),
+                    "U₁ of the theory and of the trained network", result, temperature,
                     "each divided by the mean of its diagonal",
                     "agreement: cosine between the deviations from the identity")
     return figure
@@ -252,7 +257,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     each rule chooses for it.
     """
     result = results[0]
-    lines = _lines(result, options)
+    lines = _lines(results, options)
     further = sorted(result.set_names, key=lambda name: name not in SET_NAMES)
     sets = ["test", *further]
     columns = min(3, len(sets))
@@ -270,14 +275,14 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
             axes.set_visible(False)
     handles, labels = panels.flat[0].get_legend_handles_labels()
     style.legend_outside(panels[0, -1], handles, labels)
-    style.head_line(figure, "Accuracy on every set against the width", result, main_temperature(result, options)
+    style.head_line(figure, "Accuracy on every set against the width", result, lines[0].points[0].temperature
                     if lines[0].label == "theory" else None, *accuracy.about_test_set(result, bands=False))
     return figure
 
 
-def _lines(result: Result, options: PlotOptions) -> list[_Line]:
-    """One line for each rule of choosing temperatures; without rules one at the shown temperature."""
-    lines = []
+def _lines(results: Sequence[Result], options: PlotOptions) -> list[_Line]:
+    """One line of the first result for each rule of choosing temperatures; without rules one at the shown temperature."""
+    result, lines = results[0], []
     for rule, (label, colour, dashes, marker) in RULES.items():
         chosen = [choice for choice in result.choices if choice.by == rule]
         points = [choice.chosen for choice in chosen if choice.model == "theory"]
@@ -288,7 +293,8 @@ def _lines(result: Result, options: PlotOptions) -> list[_Line]:
                                limits[0] if limits else None))
     if lines:
         return lines
-    temperature = main_temperature(result, options)
+    sampled = [other for other in results[1:] if any(point.samples is not None for point in other.points)]
+    temperature = common_temperatures([result, *sampled], options)[0]
     return [_Line("theory", style.THEORY, "-", "o", points_at(result, temperature),
                   result.gaussian_process_at(temperature))]
 
@@ -312,26 +318,34 @@ def _set_panel(axes: Axes, results: Sequence[Result], lines: list[_Line], name: 
         axes.axhline(accuracy_on(limit, name), color=style.GAUSSIAN_PROCESS, linestyle=(0, (4, 2)),
                      linewidth=1.2, zorder=1,
                      label=f"Gaussian process{lines[0].label.removeprefix('theory')}")
-    for result in results:
-        drawn = [point for point in result.points if point.samples is not None]
-        if drawn:
-            _samples(axes, drawn, name)
+    _all_samples(axes, results, lines, name)
     network = next((result.network for result in results if result.network is not None), None)
     if network is not None and name in network.set_names:
         mean, error = network.accuracy_on(name)
         axes.axhline(mean, color=NETWORK, linewidth=1.4, label="trained network, ± 1 standard error\nover examples", zorder=2)
         axes.axhspan(mean - error, mean + error, color=NETWORK, alpha=0.15, linewidth=0)
     width_axis(axes, lines[0].points, room=0.2)
+    style.end_at_one(axes)
     style.light_grid(axes)
 
 
-def _samples(axes: Axes, points: list[Point], name: str) -> None:
-    """Accuracy of the posterior-mean predictor; on the test set with its Monte Carlo error."""
+def _all_samples(axes: Axes, results: Sequence[Result], lines: list[_Line], name: str) -> None:
+    """Of each result with samples those at the temperatures of the lines, or all where it has none of them."""
+    shown, drawn = [point.temperature for line in lines for point in line.points], 0
+    for result in results:
+        sampled = [point for point in result.points if point.samples is not None]
+        every = sorted({point.temperature for point in sampled})
+        for temperature in [one for one in every if known_temperature(one, shown) is not None] or every:
+            points = [point for point in points_at(result, temperature) if point.samples is not None]
+            _samples(axes, points, name, accuracy.SAMPLE_LOOKS[drawn % len(accuracy.SAMPLE_LOOKS)])
+            drawn += 1
+
+
+def _samples(axes: Axes, points: list[Point], name: str, look: tuple[str, str]) -> None:
+    """Accuracy of the posterior-mean predictor at one temperature; on the test set with its Monte Carlo error."""
     bars = style.error_bars([accuracy.measure_bar(point) if name == "test" else math.nan for point in points])
-    temperatures = {point.temperature for point in points}
-    at = f", T = {points[0].temperature:g}" if len(temperatures) == 1 else ""
     axes.errorbar([width_value(point, points) for point in points],
-                  [accuracy_on(point, name) for point in points], yerr=bars, color=style.SAMPLES,
-                  linestyle="none", marker="D", markersize=4.5, capsize=2.5, elinewidth=1.0,
-                  label=f"posterior samples{at}" +
+                  [accuracy_on(point, name) for point in points], yerr=bars, color=look[0],
+                  linestyle="none", marker=look[1], markersize=4.5, capsize=2.5, elinewidth=1.0,
+                  label=f"posterior samples, T = {points[0].temperature:g}" +
                   ("" if bars is None else f",\n{monte_carlo.bars_text(map(monte_carlo.by_chains, points))}"), zorder=5)

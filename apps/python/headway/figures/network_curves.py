@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
-from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
+from headway.figures.selection import (PlotOptions, are_equal, chosen_points, common_temperatures, point_label,
+                                       share_shown)
 from headway.network_results import Curve, Estimates
 from headway.network_seeds import copied
 from headway.results import Point, Result
@@ -79,7 +81,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 3: accuracy of the trained network against the number of removed heads, one panel
     for each width of the theory, every order in each."""
     result = results[0]
-    points = [point for point in chosen_points(result, options) if _curves(result, point)]
+    points = chosen_points(result, options, partial(_curves, result))
     figure = style.new_figure(2.8 + 3.0 * len(points), 3.8)
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
@@ -89,13 +91,12 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
             _line(axes, name, _measured(curve).mean, _measured(curve).error,
                   SIDE_STEP * (index - 0.5 * (len(curves) - 1)))
         axes.set_title(f"theory at {point_label(point)}")
-        _finish(axes)
+        _finish(axes, next(iter(curves.values())))
     panels[0].set_ylabel(_measure_name(result, next(iter(curves.values()))))
     _legend(panels[-1], result)
-    every = [point for point in points_at(result, points[0].temperature) if _curves(result, point)]
     random = result.network.random
     style.head_line(figure, "The trained network as its heads are removed one by one", result, points[0].temperature,
-                    *share_shown(points, every), f"bars: ± 1 standard error over {result.network.measured_on} examples",
+                    *share_shown(points, result.points, partial(_curves, result)), f"bars: ± 1 standard error over {result.network.measured_on} examples",
                     *([] if random is None else ["grey band: ± 1 standard deviation over random orders"]),
                     "each layer rescaled for its missing heads" if result.network.rescaled else "layers not rescaled")
     return figure
@@ -125,8 +126,10 @@ def _line(axes: Axes, name: str, mean: np.ndarray, error: np.ndarray, shift: flo
                   zorder=4 if look.strong else 3)
 
 
-def _finish(axes: Axes) -> None:
+def _finish(axes: Axes, curve: Curve) -> None:
     axes.set_xlabel("heads removed")
+    if _measured(curve) is curve.accuracy:
+        style.end_at_one(axes)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     style.light_grid(axes)
 
@@ -145,11 +148,21 @@ def _legend(axes: Axes, result: Result) -> None:
 # ---- several seeds
 
 
+def _one_each(results: Sequence[Result], options: PlotOptions) -> list[Point]:
+    """The point of each result that is shown: of the first its narrowest, of the others the same where they have it."""
+    first = chosen_points(results[0], replace(options, temperature=common_temperatures(results, options)[0]),
+                          partial(_curves, results[0]))[0]
+    points = [first]
+    for result, temperature in zip(results[1:], common_temperatures(results, options)[1:]):
+        known = chosen_points(result, replace(options, temperature=temperature), partial(_curves, result), len(result.points))
+        points.append(next((point for point in known if point.widths == first.widths), known[0]))
+    return points
+
+
 def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
     """Several trained networks, one result each: curves and rank correlations, mean and standard
-    error over the networks. Each is shown at its first chosen point."""
-    points = [next(point for point in chosen_points(result, options) if _curves(result, point))
-              for result in results]
+    error over the networks, all at one point of the theory where they have one in common."""
+    points = _one_each(results, options)
     figure = style.new_figure(10.6, 4.0)
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.2, 1.0]})
     every = [_curves(result, point) for result, point in zip(results, points)]
@@ -163,12 +176,15 @@ def draw_seeds(results: Sequence[Result], options: PlotOptions) -> Figure:
         _line(left, name, mean, error, SIDE_STEP * (index - 0.5 * (len(common) - 1)))
     left.set_ylabel(_measure_name(results[0], every[0][common[0]]))
     left.set_title("heads removed one by one")
-    _finish(left)
+    _finish(left, every[0][common[0]])
     _legend(left, results[0])
     _correlations(right, results, points)
+    alike = all(point.widths == points[0].widths for point in points) and are_equal([point.temperature for point in points])
+    differing = "; ".join(dict.fromkeys(f"{point_label(point)}, T = {point.temperature:g}" for point in points))
     # All seeds are shown, so the line does not name that of the first result.
     style.head_line(figure, f"Heads removed from {style.counted(len(results), 'trained network')}",
-                    replace(results[0], provenance={}), points[0].temperature, f"theory at {point_label(points[0])}",
+                    replace(results[0], provenance={}), points[0].temperature if alike else None,
+                    f"theory at {point_label(points[0])}" if alike else f"theory at different points: {differing}",
                     "mean, and bars of ± 1 standard error, over networks", "hollow marks at the right: one network each")
     return figure
 

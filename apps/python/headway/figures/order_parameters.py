@@ -22,7 +22,11 @@ NAMES_UP_TO = 16
 
 
 def available(result: Result) -> bool:
-    return any(_matrix(point) is not None for point in result.points)
+    return any(map(_has_matrix, result.points))
+
+
+def _has_matrix(point: Point) -> bool:
+    return _matrix(point) is not None
 
 
 def _matrix(point: Point) -> np.ndarray | None:
@@ -35,8 +39,7 @@ def _matrix(point: Point) -> np.ndarray | None:
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     """[T24] figure 2: U_1 at chosen widths, on one colour scale with zero in its middle."""
     result = results[0]
-    known = [point for point in result.points if _matrix(point) is not None]
-    points = [point for point in chosen_points(result, options) if _matrix(point) is not None] or known[:1]
+    points = chosen_points(result, options, _has_matrix)
     labels = path_labels(result, options)
     size = max(1.6, min(3.0, 0.5 * len(_matrix(points[0]))))
     many = len(result.paths) > NUMBERS_UP_TO
@@ -57,8 +60,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     bar.ax.minorticks_off()
     bar.ax.set_yticklabels([f"{tick:g}".replace("-", "\u2212") for tick in bar.get_ticks()])
     bar.set_label(r"order parameter $U_1$")
-    every = [point for point in points_at(result, points[0].temperature) if _matrix(point) is not None]
-    style.head_line(figure, "Order parameter U₁ over paths", result, points[0].temperature, *share_shown(points, every),
+    style.head_line(figure, "Order parameter U₁ over paths", result, points[0].temperature, *share_shown(points, result.points, _has_matrix),
                     f"Gaussian process: {unit:g} on the diagonal, 0 elsewhere")
     return figure
 

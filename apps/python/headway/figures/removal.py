@@ -139,6 +139,8 @@ def _curves(axes: Axes, runs: Sequence[RemovalRun]) -> None:
     if metric == "r2":
         whole = max(run.network.accuracy_on(run.network.measured_on)[0] for run in runs)
         axes.set_ylim(max(LOWEST_R2, axes.get_ylim()[0]), min(1.0, whole + 0.15))
+    elif metric == "accuracy":
+        style.end_at_one(axes)
     style.light_grid(axes)
     if axes.get_legend_handles_labels()[1]:
         style.legend_above(axes, columns=1, fontsize=7.0)

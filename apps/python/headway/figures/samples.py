@@ -50,7 +50,8 @@ def draw_comparison(results: Sequence[Result], options: PlotOptions) -> Figure:
     """Every entry of U_1: the mean over samples against the saddle point and its correction, and below
     their difference with error bars; at most MOST_PANELS widths unless the user names them."""
     sample = next(result for result in results if any(point.samples for point in result.points))
-    temperature = main_temperature(sample, options)
+    temperature = main_temperature(sample, options, [sampled.temperature for sampled, _ in _pairs(results)
+                                                     if sampled.temperature in sample.temperatures])
     every: dict[tuple[int, ...], tuple[Point, Point]] = {}  # the first sampler at each width
     for sampled, theory in _pairs(results):
         if sampled.temperature == temperature:
@@ -108,7 +109,7 @@ def _against(top: Axes, bottom: Axes, sampled: Point, theory: Point) -> None:
 def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     """Traces of all chains and, beside each, the histogram of its ranks among all draws."""
     result = next(result for result in results if traces_available(result))
-    point = next(filter(_has_draws, [*chosen_points(result, options), *result.points]))
+    point = chosen_points(result, options, _has_draws)[0]
     rows = quantities(result, point)
     figure = style.new_figure(7.6, 0.9 + 1.3 * len(rows))
     panels = figure.subplots(len(rows), 2, squeeze=False, sharex="col",

@@ -186,7 +186,9 @@ def _panel(axes: Axes, axis: Axis, split: str, colours: Mapping[tuple[str, ...],
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([learning.amount(value) for value in values])
     style.light_grid(axes)
-    return learning.draw_ceiling(axes, split, metric, runs)
+    ceiling = learning.draw_ceiling(axes, split, metric, runs)
+    learning.end_axis(axes, metric)
+    return ceiling
 
 
 def _numbers(axis: Axis) -> list[tuple[tuple[str, float], ...]]:

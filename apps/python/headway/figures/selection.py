@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,16 +121,58 @@ def point_label(point: Point, points: Sequence[Point] | None = None) -> str:
                      for layer, width in enumerate(point.widths))
 
 
-def main_temperature(result: Result, options: PlotOptions) -> float:
-    """The temperature shown where a figure shows only one: the user's, else the study's first."""
+def main_temperature(result: Result, options: PlotOptions, among: Sequence[float] = ()) -> float:
+    """The temperature shown where a figure shows only one: the user's, else that of the largest evidence. `among`: those of
+    the sweep that the figure can show; all without any."""
     temperature = options.temperature
     if temperature is None:
-        return result.points[0].temperature
+        return best_temperature(result, among or result.temperatures)
     found = known_temperature(temperature, result.temperatures)
     if found is None:
         known = ", ".join(f"{value:g}" for value in result.temperatures)
         raise UsageError(f"--temperature: is {temperature:g}; {result.file} has {known}")
     return found
+
+
+def best_temperature(result: Result, among: Sequence[float]) -> float:
+    """The temperature of the point with the largest evidence; without evidence the study's first."""
+    points = [point for point in result.points if point.temperature in among]
+    return max(filter(_has_evidence, points), key=_evidence, default=points[0]).temperature
+
+
+def are_equal(temperatures: Sequence[float]) -> bool:
+    """Whether all are the same up to rounding."""
+    return all(known_temperature(one, temperatures[:1]) is not None for one in temperatures)
+
+
+def temperature_text(result: Result, temperature: float) -> str:
+    """"T = 0.1"; of a sweep, which of its temperatures that is."""
+    text, every = f"T = {temperature:g}", result.temperatures
+    if len(every) < 2:
+        return text
+    best = any(map(_has_evidence, result.points)) and temperature == best_temperature(result, every)
+    return f"{text} (1 of {len(every)} temperatures{', largest evidence' if best else ''})"
+
+
+def _has_evidence(point: Point) -> bool:
+    return bool(np.isfinite(_evidence(point)))
+
+
+def _evidence(point: Point) -> float:
+    sampled = point.log_evidence
+    return sampled if np.isfinite(sampled) or point.theory is None else point.theory.log_evidence
+
+
+def common_temperatures(results: Sequence[Result], options: PlotOptions) -> list[float]:
+    """The temperature that each result shows in a figure of several: one that all have, where there is one."""
+    if options.temperature is not None:
+        return [main_temperature(result, options) for result in results]
+    shared = [temperature for temperature in results[0].temperatures
+              if all(known_temperature(temperature, result.temperatures) is not None for result in results)]
+    if not shared:
+        return [main_temperature(result, options) for result in results]
+    chosen = best_temperature(results[0], shared)
+    return [known_temperature(chosen, result.temperatures) for result in results]
 
 
 def points_at(result: Result, temperature: float) -> list[Point]:
@@ -139,9 +181,18 @@ def points_at(result: Result, temperature: float) -> list[Point]:
     return sorted(points, key=lambda point: (width_value(point, points), point.widths))
 
 
-def chosen_points(result: Result, options: PlotOptions, most: int = 3) -> list[Point]:
+def shown_points(result: Result, options: PlotOptions, has: Callable[[Point], bool]) -> list[Point]:
+    """The points at the temperature that a figure shows, by rising width; `has`: whether a point has the data."""
+    temperature = main_temperature(result, options, [point.temperature for point in result.points if has(point)])
+    points = [point for point in points_at(result, temperature) if has(point)]
+    if not points:
+        raise UsageError(f"--temperature: is {temperature:g}, where {result.file} has not the data for this figure")
+    return points
+
+
+def chosen_points(result: Result, options: PlotOptions, has: Callable[[Point], bool], most: int = 3) -> list[Point]:
     """The points of a multi-panel figure: the user's widths, else `most` from narrowest to widest."""
-    return spread(points_at(result, main_temperature(result, options)), result, options, most)
+    return spread(shown_points(result, options, has), result, options, most)
 
 
 def spread(points: Sequence[Point], result: Result, options: PlotOptions, most: int) -> list[Point]:
@@ -161,9 +212,10 @@ def spread(points: Sequence[Point], result: Result, options: PlotOptions, most: 
     return [points[index] for index in picks]
 
 
-def share_shown(points: Sequence, every: Sequence) -> list[str]:
-    """["3 of 7 widths"] where a figure leaves some out; [] where it shows them all."""
-    return [] if len(points) >= len(every) else [f"{len(points)} of {len(every)} widths"]
+def share_shown(points: Sequence[Point], every: Sequence[Point], has: Callable[[Point], bool] = bool) -> list[str]:
+    """["3 of 7 widths"] where a figure leaves out some of those at its temperature; [] where it shows them all."""
+    count = sum(point.temperature == points[0].temperature and has(point) for point in every)
+    return [] if len(points) >= count else [f"{len(points)} of {count} widths"]
 
 
 def width_axis(axes: Axes, points: Sequence[Point], room: float = 0.085) -> None:

@@ -14,9 +14,11 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
+from headway.figures.selection import temperature_text
 from headway.files import write_bytes
 from headway.results import Result
 
@@ -126,12 +128,12 @@ def save(figure: Figure, file_path: Path, overwrite: bool = True) -> None:
 
 def head_line(figure: Figure, title: str, result: Result, temperature: float | None, *more: str,
               study: bool = True) -> None:
-    """The lines above the panels: a title that says what is drawn, and below it the study, T, the number of
-    training examples, the seed, and whatever `more` there is to know. Both are broken where the figure is
+    """The lines above the panels: a title that says what is drawn, and below it the study, T where all is drawn at one, the
+    number of training examples, the seed, and whatever `more` there is to know. Both are broken where the figure is
     narrow."""
     parts = [plain(result.study)] if study else []
     if temperature is not None:
-        parts.append(f"T = {temperature:g}")
+        parts.append(temperature_text(result, temperature))
     if result.train_labels is not None:
         parts.append(f"{counted(len(result.train_labels), 'training example')}")
     if "seed" in result.provenance:
@@ -209,6 +211,16 @@ def error_bars(values: Sequence[float]) -> np.ndarray | None:
 def ordered_colours(count: int) -> list[tuple]:
     """Colours for an ordered quantity such as width, dark for the first (viridis, without its ends)."""
     return [colormaps["viridis"](value) for value in np.linspace(0.08, 0.82, max(count, 2))[:count]]
+
+
+def end_at_one(axes: Axes, floor: float | None = 0.0) -> None:
+    """Ends an axis of accuracies at 0 and 1, and with it all bands and bars; that of R^2, without a `floor`, at 1."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low if floor is None else max(low, floor), min(high, 1.0))
+    caps = {line for bars in axes.containers if isinstance(bars, ErrorbarContainer) for line in bars.lines[1]}
+    for line in axes.lines:
+        if line not in caps:
+            line.set_clip_on(False)  # marks on the edge are drawn whole
 
 
 def light_grid(axes: Axes, axis: str = "y") -> None:

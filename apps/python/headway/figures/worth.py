@@ -9,35 +9,34 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.figures import heads, style
-from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
+from headway.figures.selection import PlotOptions, chosen_points, point_label, share_shown
 from headway.results import Point, Result
 
 LEAST_WIDTH = 4.0  # inches of the panels together: of less, the lines above them take the height
 
 
-def _has_changes(point: Point) -> bool:
-    changes = point.pruning.values.get("squared_error_rise") if point.pruning else None
-    return changes is not None and bool(np.isfinite(changes).any())
+def _has_rises(point: Point) -> bool:
+    rises = point.pruning.values.get("squared_error_rise") if point.pruning else None
+    return rises is not None and bool(np.isfinite(rises).any())
 
 
 def available(result: Result) -> bool:
-    return any(map(_has_changes, result.points))
+    return any(map(_has_rises, result.points))
 
 
 def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
-    """A panel for each width: the change without each head. Thick bars are its deviation over the posterior
+    """A panel for each width: the rise without each head. Thick bars are its deviation over the posterior
     of U_1, thin ones over redrawn examples. Diamonds: the same cut without the theory, where the file has it."""
     result = results[0]
-    points = [point for point in chosen_points(result, options) if _has_changes(point)]
+    points = chosen_points(result, options, _has_rises)
     count, names = len(points[0].pruning.score), heads.names(points[0].pruning)
     figure = style.new_figure(0.95 + max(map(style.text_width, names)) + max(LEAST_WIDTH, 2.5 * len(points)), 1.75 + 0.22 * max(count, 4))
     panels = figure.subplots(1, len(points), squeeze=False, sharey=True)[0]
     for axes, point in zip(panels, points):
         _panel(axes, point)
     panels[0].set_yticks(np.arange(count), names)
-    every = [point for point in points_at(result, points[0].temperature) if _has_changes(point)]
     style.head_line(figure, "Predicted rise of the squared error without each head", result, points[0].temperature,
-                    *share_shown(points, every), "thick bars: ± 1 standard deviation over the posterior of $U_1$",
+                    *share_shown(points, result.points, _has_rises), "thick bars: ± 1 standard deviation over the posterior of $U_1$",
                     "thin bars: ± 1 standard error over examples",
                     *(["diamonds: the same with $U_1$ = 1, without the theory"] if any(
                         without_theory(point) is not None for point in points) else []), r"$\tau$: how sure the order of the heads is (1: certain)")
@@ -51,12 +50,12 @@ def without_theory(point: Point) -> np.ndarray | None:
 
 def _panel(axes: Axes, point: Point) -> None:
     pruning = point.pruning
-    changes, rows = pruning.squared_error_rise, np.arange(len(pruning.score))
-    heads.bars(axes, pruning, changes)
+    rises, rows = pruning.squared_error_rise, np.arange(len(pruning.score))
+    heads.bars(axes, pruning, rises)
     for errors, width in ((pruning.squared_error_rise_error, 1.0),
                           (pruning.squared_error_rise_sd, 3.0)):
         known = np.isfinite(errors)
-        axes.errorbar(changes[known], rows[known], xerr=errors[known], fmt="none",
+        axes.errorbar(rises[known], rows[known], xerr=errors[known], fmt="none",
                       ecolor=style.INK, elinewidth=width)
     control = without_theory(point)
     if control is not None:
