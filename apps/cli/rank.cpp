@@ -71,26 +71,41 @@ int decimals_of(std::vector<double> errors) {
 
 /// What orders on two halves of the examples say of this one.
 std::string trust_text(const HeadRanking& ranking) {
-  if (ranking.names.size() == 1) return "One head has no order.\n";
-  if (std::isnan(ranking.ceiling)) return "All heads cost the same, so they have no order.\n";
+  const bool frozen = ranking.is_of_frozen_cuts();
+  if (ranking.names.size() == 1)
+    return frozen ? "One part has no order.\n" : "One head has no order.\n";
+  if (std::isnan(ranking.ceiling)) {
+    return frozen ? "All cuts are the same, so parts have no order.\n"
+                  : "All heads cost the same, so they have no order.\n";
+  }
   return fmt::format(
-      "Orders on two halves of the examples agree by {:.2f} +- {:.2f}. No order can be expected to "
-      "agree with this one by more than {:.2f}. Heads of the same rank cannot be told apart.\n",
-      ranking.halves, ranking.halves_sd, ranking.ceiling);
+      "Orders on two halves of the examples agree by {:.2f} +- {:.2f}. No order {}can be expected "
+      "to "
+      "agree with this one by more than {:.2f}. {} of the same rank cannot be told apart.\n",
+      ranking.halves, ranking.halves_sd, frozen ? "of such cuts " : "", ranking.ceiling,
+      frozen ? "Parts" : "Heads");
 }
 
+constexpr const char* kFrozen =
+    "A frozen cut takes a part off and keeps everything else as it was, also what the part feeds. "
+    "It does not tell what removing a head costs, nor which head is cheapest. headway rank of the "
+    "trained network, or headway.rank_heads, removes it.\n";
+
 std::string heads_table(const HeadRanking& ranking) {
-  std::vector<std::string> header = {"rank", "head<", "estimate", "90 %<",
-                                     fmt::format("among {} cheapest", ranking.cheapest)};
+  const bool frozen = ranking.is_of_frozen_cuts();
+  std::vector<std::string> header = {
+      "rank", frozen ? "part<" : "head<", "estimate", "90 %<",
+      fmt::format(frozen ? "among {} smallest cuts" : "among {} cheapest", ranking.cheapest)};
   std::vector<const RankColumn*> shown;
   for (const std::string& name : {ranking.target, std::string("cut_without_theory"),
                                   std::string("cut_of_theory"), std::string("gradient")}) {
     const RankColumn* column = column_named(ranking, name);
     if (column == nullptr) continue;
     shown.push_back(column);
-    header.push_back(name == "cut_without_theory" ? "cut, U = 1"
-                     : name == "cut_of_theory"    ? "cut, theory's U"
+    header.push_back(name == "cut_without_theory" ? "frozen cut, U = 1"
+                     : name == "cut_of_theory"    ? "frozen cut, theory's U"
                      : name == "gradient"         ? "gradient"
+                     : frozen                     ? "frozen cut"
                                                   : "removal");
   }
   std::vector<std::size_t> order(ranking.names.size());
@@ -129,6 +144,7 @@ std::string ranking_text(const HeadRanking& ranking) {
     costs += fmt::format("{}{} {:g}", costs.empty() ? "" : ", ", column.name, column.passes);
   }
   std::string below = trust_text(ranking);
+  if (ranking.is_of_frozen_cuts()) below += kFrozen;
   if (!costs.empty()) below += fmt::format("Costs in forward passes: {}\n", costs);
   return wrapped(title) + "\n" + heads_table(ranking) + wrapped(below);
 }
@@ -161,8 +177,9 @@ Course<RankJob, RankResult> ranked_networks() {
 std::vector<ExplainedTable> rank_tables() {
   return {
       {"Columns",
-       {{"rank", "from 1, the cheapest head; heads that cannot be told apart share one"},
-        {"head", "layer and number; of a data set the name of the part"},
+       {{"rank", "from 1, the smallest estimate; heads that cannot be told apart share one"},
+        {"head", "layer and number"},
+        {"part", "of a data set: the name of the part"},
         {"estimate",
          "rise of the squared error without the head: the measured rise, moved towards the "
          "rise that the readout predicts; the larger the error of the measurement, the "
@@ -171,11 +188,16 @@ std::vector<ExplainedTable> rank_tables() {
          "90 % interval of the estimate; on fresh tasks it held the true rise in 83 to 94 of 100 "
          "cases"},
         {"among k cheapest", "probability to be one of the k heads that cost least"},
+        {"among k smallest cuts",
+         "of a data set: probability to be one of the k parts with the smallest frozen cuts"},
         {"removal", "the rise as it was measured, each example left out"},
-        {"cut, U = 1",
+        {"frozen cut",
+         "of a data set: the rise when the part is taken off and everything else stays as it was; "
+         "no removal"},
+        {"frozen cut, U = 1",
          "rise when the head's part is left out and a ridge regression reads the other frozen "
          "parts of its layer"},
-        {"cut, theory's U", "the same with the order parameters of the theory at N = 10"},
+        {"frozen cut, theory's U", "the same with the order parameters of the theory at N = 10"},
         {"gradient", "mean |dL/dm| of the loss L for a factor m on the head's output"}}}};
 }
 
@@ -189,12 +211,14 @@ Verb rank_verb() {
        .tasks = headway::Side::kTraining,
        .about = "Removes each head and measures the squared error of a ridge readout on examples "
                 "that it "
-                "was not fitted to. Every number has its error. The heads are those of trained "
-                "networks, or the parts of one layer in a data set of contributions.",
+                "was not fitted to. Every number has its error. Of a data set of contributions it "
+                "ranks frozen cuts: a part is taken off, and everything else stays as it was. That "
+                "is no removal.",
        .tables = rank_tables(),
-       .examples = {{"headway rank trained.h5", "the heads of every network of a train result"},
-                    {"headway rank parts.h5 --set rank.readout=refitted -o ranking.h5",
-                     "the parts in a data set of extract, with a readout that is fitted again"}},
+       .examples =
+           {{"headway rank trained.h5", "the heads of every network of a train result"},
+            {"headway rank parts.h5 --set rank.readout=refitted -o ranking.h5",
+             "frozen cuts of the parts in a data set of extract, the readout fitted again"}},
        .input = "result of headway train (HDF5) that holds the weights, or a data set of "
                 "contributions"},
       {.reuses = false,

@@ -43,18 +43,21 @@ struct HeadRanking : NetworkRun {
   std::vector<int> layers, heads, ranks;
   std::vector<double> estimate, low, high, error, among_cheapest;
   std::vector<RankColumn> columns;
+
+  /// Of parts of a data set, each cut while everything else stays as it is. That is no removal.
+  [[nodiscard]] bool is_of_frozen_cuts() const { return target.starts_with("frozen_cut_"); }
 };
 template <class Visitor, RecordOf<HeadRanking> Record>
 void fields(Visitor& visit, Record& r) {
   fields_of_network(visit, r);
   visit("target", r.target, "the column that the estimate is of");
-  visit("split", r.split, "the examples that removal was measured on");
+  visit("split", r.split, "the examples that removal or cuts were measured on");
   visit("examples", r.examples, "their number P");
   visit("loss", r.loss, "squared error of the readout, each example left out");
   visit("accuracy", r.accuracy,
         "share of right classes of that readout; undefined for real labels");
   visit("penalty", r.penalty, "L2 penalty of the readout");
-  visit("k", r.cheapest, "the k of among_cheapest");
+  visit("k", r.cheapest, "the k of among_cheapest or among_smallest_cuts");
   visit("halves", r.halves, "rank correlation of the orders on two halves of the examples");
   visit("halves_sd", r.halves_sd, "its standard deviation over random halves");
   visit("ceiling", r.ceiling, "the most that another order can be expected to agree with this one");
@@ -63,15 +66,24 @@ void fields(Visitor& visit, Record& r) {
   visit("names", r.names, "names of the heads", {.axes = "head"});
   visit("layer", r.layers, "layer of each head, counted from 1", {.axes = "head"});
   visit("head", r.heads, "its number in the layer, counted from 1", {.axes = "head"});
-  visit("rank", r.ranks, "rank from 1, the cheapest; heads that cannot be told apart share one",
+  visit("rank", r.ranks,
+        "rank from 1, the smallest estimate; heads that cannot be told apart share one",
         {.axes = "head"});
-  visit("estimate", r.estimate, "combined estimate of the rise of the squared error without it",
+  visit("estimate", r.estimate,
+        "combined estimate of the rise of the squared error without it, or by its frozen cut",
         {.axes = "head"});
   visit("estimate_low", r.low, "lower end of its 90 % interval", {.axes = "head"});
   visit("estimate_high", r.high, "upper end of its 90 % interval", {.axes = "head"});
   visit("estimate_error", r.error, "its standard deviation", {.axes = "head"});
-  visit("among_cheapest", r.among_cheapest, "probability to be one of the k cheapest heads",
-        {.axes = "head"});
+  if (shows(visit, !r.is_of_frozen_cuts())) {
+    visit("among_cheapest", r.among_cheapest, "probability to be one of the k cheapest heads",
+          {.axes = "head"});
+  }
+  if (shows(visit, r.is_of_frozen_cuts())) {
+    visit("among_smallest_cuts", r.among_cheapest,
+          "of a data set: probability to be one of the k parts with the smallest frozen cuts",
+          {.axes = "head"});
+  }
   visit("columns", r.columns, "every measure", {.layout = FieldLayout::kByName});
 }
 

@@ -80,7 +80,8 @@ const OptionTable<RankOptions>& RankOptions::table() {
              "what the estimate sets a removed head's output to. Without effect on a data set, "
              "whose parts are frozen."),
       option("cheapest", &R::cheapest, integer<Index>(0, kMostExamples),
-             "k of the probability to be one of the k cheapest heads; 0 = a quarter of the heads"),
+             "k of the probability to have one of the k smallest estimates; 0 = a quarter of the "
+             "heads"),
       option(
           "penalty", &R::penalty, optional(real(0.0, kLargestPenalty, Ends::kOpenBelow)),
           "L2 penalty of the readout; absent: the power of ten from 1e-4 to 1e3 with the smallest "

@@ -53,6 +53,11 @@ RankColumn column(std::string name, const VectorXd& value, const VectorXd& error
   return {std::move(name), listed(value), listed(error), passes};
 }
 
+/// A frozen cut is no removal, and no column calls it one.
+std::string column_of(const std::string& measured) {
+  return measured.starts_with("frozen_cut_") ? measured : "removal_" + measured;
+}
+
 void check_cheapest(Index cheapest, std::size_t heads) {
   if (cheapest <= static_cast<Index>(heads)) return;
   throw OptionError(
@@ -158,7 +163,7 @@ HeadRanking ranking_of(const MeasuredHeads& measured, const std::string& target,
   const analysis::RemovalChanges& changes = chosen->second;
   const analysis::RankEstimate estimate = analysis::combine(changes, seed);
   HeadRanking out;
-  out.target = "removal_" + target;
+  out.target = column_of(target);
   out.examples = labels.rows();
   out.loss = whole.errors().mean();
   if (labels_are_classes(labels)) {
@@ -185,7 +190,7 @@ HeadRanking ranking_of(const MeasuredHeads& measured, const std::string& target,
       listed(analysis::among_cheapest(estimate.draws, static_cast<int>(out.cheapest)));
   for (const auto& [name, change] : measured.removals) {
     out.columns.push_back(
-        column("removal_" + name, change.mean(), change.error(), measured.removal_passes));
+        column(column_of(name), change.mean(), change.error(), measured.removal_passes));
     out.columns.push_back(
         column("expected_" + name, change.belief, change.belief_error, measured.removal_passes));
   }

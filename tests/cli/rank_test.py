@@ -39,7 +39,7 @@ class RankOfParts(ProgramTest):
         """All numbers agree except the draws of the estimate, which are others."""
         (mine,) = self.object_of(self.data)["runs"]
         theirs = headway.rank_parts(self.data)
-        both = {name for name in theirs.columns if name.startswith(("removal", "expected", "cut")) and not name.endswith("_error")}
+        both = {name for name in theirs.columns if name.startswith(("frozen_cut", "expected", "cut")) and not name.endswith("_error")}
         of_native = set() if importlib.util.find_spec("headway._native") else {"cut_of_theory"}  # Python needs it for the theory
         self.assertEqual(set(mine["columns"]), both | of_native)
         for name in both:
@@ -61,21 +61,26 @@ class RankOfParts(ProgramTest):
         self.assertEqual(run_of_file["estimate"].tolist(), mine["estimate"])
         self.assertEqual(run_of_file["cut_of_theory"].tolist(), mine["columns"]["cut_of_theory"]["value"])
         self.assertEqual([run_of_file.names[row] for row in run_of_file.order()][-1], "L1H4")
-        self.assertEqual(len(run_of_file.cheapest(2)), 2)
+        self.assertEqual(run_of_file["among_smallest_cuts"].tolist(), mine["among_smallest_cuts"])
+        self.assertFalse([name for name in run_of_file if "removal" in name or "cheapest" in name])
         with h5py.File(file) as result:
             self.assertEqual(result.attrs["kind"], "rank")
         table = run("rank", self.data, "-q")
         self.check(table, 0)
-        self.assertIn("cut, U = 1", table.stdout)
+        for words in ("frozen cut, U = 1", "part", "among 1 smallest cuts", "does not tell what removing a head costs"):
+            self.assertIn(words, " ".join(table.stdout.split()))
+        self.assertNotIn("removal", table.stdout)
+        self.assertNotIn("among 1 cheapest", table.stdout)
         self.check(run("inspect", file), 0)
         page = write_report(file, self.path("page.html")).read_text()
-        for words in ("cut, U = 1", "--only head_ranking"):
+        for words in ("frozen cut, U = 1", "--only head_ranking"):
             self.assertIn(words, page)
 
     def test_the_refitted_readout_and_k_can_be_chosen(self):
         (mine,) = self.object_of(self.data, *settings("rank.readout=refitted", "rank.cheapest=2", "rank.penalty=3"))["runs"]
-        self.assertEqual((mine["target"], mine["k"], mine["penalty"]), ("removal_frozen_refitted", 2, 3))
-        self.assertAlmostEqual(sum(mine["among_cheapest"]), 2.0)
+        self.assertEqual((mine["target"], mine["k"], mine["penalty"]), ("frozen_cut_refitted", 2, 3))
+        self.assertAlmostEqual(sum(mine["among_smallest_cuts"]), 2.0)
+        self.assertNotIn("among_cheapest", mine)
 
     def test_bad_input_is_named(self):
         one_class = self.write_parts("one.h5", self.parts, np.ones(40))
@@ -101,7 +106,7 @@ class RankOfParts(ProgramTest):
         self.assertRegex(table.stdout, r"\n *\d +L1H4 +\+0\.0000\d*[1-9]\d* ")
         table = run("rank", self.write_parts("one.h5", self.parts[:, :1], self.labels, [1]), "-q")
         self.check(table, 0)
-        self.assertIn("One head has no order.", table.stdout)
+        self.assertIn("One part has no order.", table.stdout)
 
     def check_refused(self, process, code, words):
         self.check(process, code)

@@ -5,6 +5,7 @@ import io
 import json
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,6 +13,7 @@ import h5py
 import numpy as np
 
 import headway
+from headway import rank_results
 from headway.cli import main
 from headway.ranking import removal
 from headway.ranking.cache import Cache
@@ -384,23 +386,36 @@ class Parts(unittest.TestCase):
         self.assertEqual(ranking.names[ranking.order()[-1]], "L6H2")
         total = self.parts.astype(np.float32).sum(1)
         change = Whole(total, self.y[:, None], ranking.attributes["penalty"]).without(total - self.parts[:, 2])["refitted"]
-        self.assertAlmostEqual(ranking["removal_frozen_refitted"][2], change.mean, 4)
+        self.assertAlmostEqual(ranking["frozen_cut_refitted"][2], change.mean, 4)
         self.assertNotIn("cut_of_theory", ranking.columns)
         self.assertIn("cut_without_theory", ranking.columns)
+
+    def test_frozen_cuts_are_no_removals(self):
+        self.write(self.y, [5], [self.names])
+        ranking = headway.rank_parts(self.path, theory=False)
+        self.assertEqual((ranking.target, ranking.mode), ("frozen_cut_fixed", "frozen"))
+        self.assertFalse([name for name in ranking if "removal" in name or "cheapest" in name])
+        for call in (lambda: ranking.cheapest(2), lambda: ranking.to_prune_heads(2), ranking.to_budgets,
+                     lambda: ranking.check_model([5])):
+            with self.assertRaisesRegex(headway.UsageError, "is of frozen cuts, which do not tell what removing a head costs"):
+                call()
 
     def test_a_class_may_be_absent_and_a_head_alone(self):
         self.write(np.eye(3)[(self.y > 0).astype(int)], [1], None)
         ranking = headway.rank_parts(self.path, theory=False)
-        self.assertEqual((len(ranking), ranking["among_cheapest"].tolist()), (1, [1.0]))
+        self.assertEqual((len(ranking), ranking["among_smallest_cuts"].tolist()), (1, [1.0]))
         self.assertTrue(np.isnan(ranking.ceiling.whole))
-        self.assertIn("one head has no order", repr(ranking))
+        self.assertIn("one part has no order", repr(ranking))
 
     def test_the_command_line_ranks_them(self):
         self.write(self.y, [5], [self.names])
         out, csv = io.StringIO(), self.path.with_suffix(".csv")
         with contextlib.redirect_stdout(out):
             self.assertEqual(main(["rank", str(self.path), "-k", "2", "--csv", str(csv)]), 0)
-        self.assertIn("among 2 cheapest", out.getvalue())
+        for words in ("among 2 smallest cuts", "part", "frozen_cut_fixed", "frozen cut, U = 1", "everything else stays as it was"):
+            self.assertIn(words, out.getvalue())
+        for words in ("removal", "cheapest:", "among 2 cheapest"):
+            self.assertNotIn(words, out.getvalue().replace("which head is cheapest: see headway.rank_heads", ""))
         self.assertIn("L6 feed-forward", csv.read_text())
         with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(out):
             self.assertEqual(main(["rank", str(self.path), "--target", "x"]), 64)
@@ -490,9 +505,26 @@ class Drawn(unittest.TestCase):
 
     def test_the_table_has_both_cuts(self):
         header, rows = cells(self.result)
-        self.assertEqual(header[-2:], ["cut, U = 1", "cut, theory's U"])
+        self.assertEqual(header[-3:], ["removal", "frozen cut, U = 1", "frozen cut, theory's U"])
         self.assertEqual([row[:4] for row in rows[:2]], [["first", "3", "1", "L1H2"], ["first", "3", "2", "L2H2"]])
         self.assertTrue(rows[0][-2].startswith("0.10") and rows[0][-1].startswith("0.20"), rows[0])
+
+    def test_frozen_cuts_are_called_so_and_files_of_0_2_are_read(self):
+        measured = measured_of(change_of([0.4, 0.1, 0.3, 0.2], 0.02), label="parts", variant="", seed=3, split="train")
+        measured.changes.update(zip(CUTS, (change_of([0.5, 0.1, 0.2, 0.3], 0.03), change_of([0.3, 0.2, 0.1, 0.4], 0.04))))
+        measured.changes["frozen_cut_fixed"] = measured.changes["removal_zero_fixed"]
+        ranking = ranking_of(measured, "frozen", "fixed", None, 1)
+        ranking = replace(ranking, attributes={**ranking.attributes, "variant": ""})
+        result = RankResult(Path("ranking.h5"), "parts", "dataset", (ranking,))
+        self.assertEqual(cells(result)[0][3:8], ["part", "estimate", "90 %", "among k smallest cuts", "frozen cut"])
+        figure = result.plot()["head_ranking"]
+        words = " ".join(text.get_text() for text in figure.texts + [figure._suptitle]) + figure.axes[0].get_xlabel()
+        for said in ("Frozen cuts of parts", "this is no removal", "parts taken off", "by a frozen cut"):
+            self.assertIn(said, words)
+        self.assertNotIn("What the removal", words)
+        old = {"removal_frozen_fixed": "frozen_cut_fixed", "expected_frozen_refitted": "expected_frozen_cut_refitted",
+               "removal_mean_fixed": "removal_mean_fixed"}
+        self.assertEqual({name: rank_results._of_today(name) for name in old}, old)
 
 
 if __name__ == "__main__":

@@ -118,12 +118,13 @@ def _add_report(commands) -> None:
 
 def _add_rank(commands) -> None:
     rank = commands.add_parser(
-        "rank", help="the heads of a data set of contributions, by what cutting them costs",
-        description="Ranks the parts of one layer: measured cost with errors, the combined estimate with intervals, and the "
-        "theory's cut beside the same cut with U = 1.")
+        "rank", help="the parts in a data set of contributions, by a frozen cut of each",
+        description="Ranks the parts of one layer by frozen cuts: a part is taken off, and everything else stays as it was. That is "
+        "no removal. Measured cuts with errors, the combined estimate with intervals, and the theory's cut beside the same cut "
+        "with U = 1.")
     rank.add_argument("dataset", metavar="DATA.h5")
     rank.add_argument("--target", default="fixed", metavar="fixed|refitted", help="fit the readout again, or not")
-    rank.add_argument("-k", type=int, metavar="K", help="of the probability to be among the K cheapest (default: a quarter)")
+    rank.add_argument("-k", type=int, metavar="K", help="of the probability to be among the K smallest cuts (default: a quarter)")
     rank.add_argument("--csv", metavar="FILE.csv", help="write all columns there, too")
     rank.add_argument("--force", action="store_true", help="replace a table that exists")
     rank.set_defaults(command=_rank)

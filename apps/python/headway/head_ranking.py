@@ -128,10 +128,11 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
 @with_known_arguments
 def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None = None, penalty: float | None = None,
                theory: bool | None = None, seed: int = 1) -> HeadRanking:
-    """Rank the parts of one layer from a data set of contributions, without the network.
+    """Rank the parts of one layer from a data set of contributions by frozen cuts, without the network.
 
-    The network's parts are frozen at what they are: a part is taken off, and everything above stays as it is. For the real
-    removal see `headway.rank_heads`, and `headway prune-network` for networks that Headway trained.
+    A frozen cut takes a part off and keeps everything else as it was, also what the part feeds. That is no removal: it tells
+    neither what removing a head costs nor which head is cheapest. See `headway.rank_heads` for removal, and `headway
+    prune-network` for networks that Headway trained.
 
     Parameters
     ----------
@@ -153,7 +154,8 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
     -------
     HeadRanking
         One row for each part, under its name in the file: heads, residual stream, feed-forward block. Columns as of
-        `headway.rank_heads`, with `removal_frozen_TARGET` for what is measured, and without scores of the network.
+        `headway.rank_heads`, with `frozen_cut_TARGET` for what is measured, `among_smallest_cuts`, and without scores
+        of the network.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from headway.display import Shown
 from headway.fields import FIELDS, plain
 from headway.head_table import head_name
 from headway.ranking.ceiling import Ceiling
+from headway.ranking.measured import FROZEN, FROZEN_CUT, among_name
 from headway.ranking.table import ESTIMATE, HeadRanking
 
 
@@ -71,15 +72,24 @@ def read_rankings(file: h5py.File | memory.Group, path: Path) -> RankResult:
 def _ranking(group: h5py.Group | memory.Group) -> HeadRanking:
     layers, heads = (tuple(int(number) for number in group[name][()]) for name in ("layer", "head"))
     names = [hdf5.text(name) for name in group["names"][()]]
+    target = _of_today(hdf5.text(group.attrs["target"]))
     columns = {name: np.asarray(group[name][()], float) for name in ESTIMATE}
+    among = among_name(target)
+    columns[among] = np.asarray(group[among if among in group else "among_cheapest"][()], float)
     passes = {}
-    for name, column in group["columns"].items():
+    for stored, column in group["columns"].items():
+        name = _of_today(stored)
         columns |= {name: column["value"][()], f"{name}_error": column["error"][()]}
         passes[name] = float(column.attrs["passes"])
-    target = hdf5.text(group.attrs["target"])
     attributes = {name: plain(group.attrs[name]) for name in
                   ("run", "label", "variant", "seed", "split", "examples", "loss", "accuracy", "penalty", "target", "k")}
+    attributes["target"] = target
     ceiling = Ceiling(*(float(group.attrs[name]) for name in ("halves", "halves_sd", "ceiling")))
     return HeadRanking(layers, heads, tuple(head_name(*row) for row in zip(layers, heads, names)), columns,
                        attributes | {"told apart": float(group.attrs["told_apart"])},
                        passes | {"estimate": passes[target]}, ceiling, target)
+
+
+def _of_today(name: str) -> str:
+    """The name of a column: 0.2 called frozen cuts removals."""
+    return name.replace(f"removal_{FROZEN}_", f"{FROZEN_CUT}_").replace(f"expected_{FROZEN}_", f"expected_{FROZEN_CUT}_")

@@ -16,7 +16,8 @@ from headway.network_results import RemovalResult, score_kind
 from headway.network_seeds import compare_networks
 from headway.prediction_results import PredictResult
 from headway.rank_results import RankResult
-from headway.ranking.measured import CUTS
+from headway.ranking.measured import CUTS, among_name, is_frozen
+from headway.ranking.table import CUT_HEADS
 from headway.result_points import width_text
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
@@ -308,15 +309,18 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
 
 
 def _rank_rows(result: RankResult) -> tuple[list[str], list[list[str]]]:
-    """A row for each head of each network, the cheapest first. The control U = 1 stands beside the theory's cut."""
-    header = ["variant", "seed", "rank", "head", "estimate", "90 %", "among k cheapest", "removal", "cut, U = 1", "cut, theory's U"]
+    """A row for each head of each network, or each part of a data set, the smallest estimate first. The control U = 1 stands
+    beside the theory's cut."""
+    frozen = any(is_frozen(run.target) for run in result.runs)
+    header = ["variant", "seed", "rank", "part" if frozen else "head", "estimate", "90 %",
+              "among k smallest cuts" if frozen else "among k cheapest", "frozen cut" if frozen else "removal", *CUT_HEADS.values()]
     rows = []
     for run in result.runs:
         for row in run.order():
             rows.append([run.attributes["label"], str(run.attributes["seed"]), str(int(run["rank"][row])), run.names[row],
                          measured_text(run["estimate"][row], run["estimate_error"][row]),
                          f"{run['estimate_low'][row]:.4g} to {run['estimate_high'][row]:.4g}",
-                         f"{run['among_cheapest'][row]:.2f}",
+                         f"{run[among_name(run.target)][row]:.2f}",
                          *(measured_text(run[name][row], run[f"{name}_error"][row]) for name in (run.target, *CUTS))])
     return header, rows
 

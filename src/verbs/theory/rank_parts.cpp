@@ -70,16 +70,17 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
     layer.of_heads.push_back({static_cast<int>(part)});
     observer.whole("rank", static_cast<double>(part + 1), static_cast<double>(count + 1));
   }
-  measured.removals.emplace_back("frozen_fixed", analysis::stacked(fixed));
-  measured.removals.emplace_back("frozen_refitted", analysis::stacked(refitted));
+  measured.removals.emplace_back("frozen_cut_fixed", analysis::stacked(fixed));
+  measured.removals.emplace_back("frozen_cut_refitted", analysis::stacked(refitted));
   const int threads = resolve_threads(study.threads);
   const FrozenCuts cuts = frozen_cuts(layer, labels, whole.readout().penalty, threads, observer);
   measured.others.push_back(column_of_examples("cut_without_theory", cuts.without_theory, 0.0));
   measured.others.push_back(column_of_examples("cut_of_theory", cuts.of_theory, 0.0));
   observer.whole("rank", static_cast<double>(count + 1), static_cast<double>(count + 1));
   RankResult result;
-  result.runs.push_back(ranking_of(measured, "frozen_" + std::string(word_of(study.rank.readout)),
-                                   whole, labels, study.rank, study.seed));
+  result.runs.push_back(ranking_of(measured,
+                                   "frozen_cut_" + std::string(word_of(study.rank.readout)), whole,
+                                   labels, study.rank, study.seed));
   result.runs.back().label = study.name;
   result.runs.back().split = "train";
   result.runs.back().seed = study.seed;

@@ -99,7 +99,7 @@ TEST_CASE("the part that the label comes from is the dearest, by every measure")
     CHECK(found.label == "parts");
     CHECK(found.split == "train");
     CHECK(found.seed == 3);
-    CHECK(found.target == "removal_frozen_fixed");
+    CHECK(found.target == "frozen_cut_fixed");
     CHECK(found.examples == kExamples);
     CHECK(found.names == std::vector<std::string>{"L1H1", "L1H2", "L1H3"});
     CHECK(found.layers == std::vector<int>{1, 1, 1});
@@ -111,8 +111,8 @@ TEST_CASE("the part that the label comes from is the dearest, by every measure")
       REQUIRE(column.value.size() == kParts);
       CHECK(column.value[1] > std::max(column.value[0], column.value[2]));
     }
-    CHECK(names == std::vector<std::string>{"removal_frozen_fixed", "expected_frozen_fixed",
-                                            "removal_frozen_refitted", "expected_frozen_refitted",
+    CHECK(names == std::vector<std::string>{"frozen_cut_fixed", "expected_frozen_cut_fixed",
+                                            "frozen_cut_refitted", "expected_frozen_cut_refitted",
                                             "cut_without_theory", "cut_of_theory"});
     for (std::size_t h = 0; h < kParts; ++h) {
       CHECK(found.low[h] <= found.estimate[h]);
@@ -146,7 +146,7 @@ TEST_CASE("parts in another order have the same values in that order") {
   CHECK(one.names == dataset.layers.front().names);
   CHECK(other.names == turned.layers.front().names);
   for (const std::string name :
-       {"removal_frozen_fixed", "removal_frozen_refitted", "cut_without_theory", "cut_of_theory"}) {
+       {"frozen_cut_fixed", "frozen_cut_refitted", "cut_without_theory", "cut_of_theory"}) {
     const std::vector<double>& a = column_of(one, name).value;
     const std::vector<double>& b = column_of(other, name).value;
     for (std::size_t h = 0; h < kParts; ++h) CHECK_THAT(b[(h + 1) % 3], WithinRel(a[h], 1e-5));

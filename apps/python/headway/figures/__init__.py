@@ -164,8 +164,8 @@ FIGURES: dict[str, FigureKind] = {
     "head_ranking": FigureKind(
         _always, head_ranking.draw, made_from=RankResult, verb="rank",
         shows="Left: the combined estimate of what each head's removal costs, with its 90 % interval, and the "
-              "measured rise of the squared error. Right: what a cut of frozen parts loses, with the theory's U "
-              "and with U = 1"),
+              "measured rise of the squared error; of a data set, frozen cuts in place of removals. Right: what a frozen "
+              "cut loses, with the theory's U and with U = 1"),
     "evaluation": FigureKind(
         _always, latents.draw_evaluation, made_from=EvaluateResult, verb="evaluate",
         shows="The score of trained networks on other data. Bars are standard errors over seeds"),

@@ -14,14 +14,15 @@ from matplotlib.ticker import MaxNLocator
 from headway.figures import style
 from headway.figures.selection import PlotOptions
 from headway.rank_results import RankResult
+from headway.ranking.measured import is_frozen
 from headway.ranking.table import HeadRanking
 
 APART = 0.16  # of a row: the two marks of a head lie this far above and below its middle
 
 
 def draw(results: Sequence[RankResult], options: PlotOptions) -> Figure:
-    """A row for each ranking, its cheapest head first. Left: the combined estimate with its interval, and the removal as
-    it was measured. Right: what two cuts of the frozen parts lose, with the theory's U and without the theory."""
+    """A row for each ranking, its smallest estimate first. Left: the combined estimate with its interval, and the removal, or
+    the frozen cut, as it was measured. Right: what two cuts of the frozen parts lose, with the theory's U and without the theory."""
     del options
     result = results[0]
     most = max(map(len, result.runs))
@@ -33,9 +34,12 @@ def draw(results: Sequence[RankResult], options: PlotOptions) -> Figure:
         _cuts(row[1], run, order)
     first = result.runs[0]
     about = first.attributes
-    style.head_line(figure, "What the removal of each head costs", replace(result, provenance={}), None,
+    frozen = is_frozen(first.target)
+    style.head_line(figure, "Frozen cuts of parts: what each is worth while everything else stays as it was" if frozen else
+                    "What the removal of each head costs", replace(result, provenance={}), None,
                     f"{about['examples']} {style.plain(str(about['split']).replace('_', ' '))} examples, each left out of the readout",
-                    f"{_words(first.target)}", "heads of one rank cannot be told apart",
+                    f"{_words(first.target)}", f"{'parts' if frozen else 'heads'} of one rank cannot be told apart",
+                    *(["this is no removal"] if frozen else []),
                     "left: bars hold 90 %, whiskers are ± 1 standard error",
                     "right: the parts of the layer are frozen, ± 1 standard error over examples")
     return figure
@@ -43,8 +47,8 @@ def draw(results: Sequence[RankResult], options: PlotOptions) -> Figure:
 
 def _words(target: str) -> str:
     """removal_zero_fixed: "heads at zero, readout fixed"."""
-    _, mode, readout = target.split("_")
-    what = "parts taken off" if mode == "frozen" else "heads at their mean" if mode == "mean" else "heads at zero"
+    mode, readout = target.split("_")[1:]
+    what = "parts taken off" if is_frozen(target) else "heads at their mean" if mode == "mean" else "heads at zero"
     return f"{what}, readout {'as it is' if readout == 'fixed' else 'fitted again'}"
 
 
@@ -62,7 +66,8 @@ def _estimates(axes: Axes, run: HeadRanking, order: Sequence[int]) -> None:
     _marks(axes, run, run.target, order, rows + APART, "s", style.INK, "as measured")
     axes.set_yticks(rows, [f"{style.plain(run.names[row])}   {int(run['rank'][row])}" for row in order])
     axes.set_title(_title(run))
-    axes.set_xlabel("rise of the squared error without the head\n" + _trust(run))
+    of = "by a frozen cut" if is_frozen(run.target) else "without the head"
+    axes.set_xlabel(f"rise of the squared error {of}\n" + _trust(run))
     _look(axes, len(order))
     axes.text(0.0, 1.0, "rank ", transform=axes.transAxes, ha="right", va="bottom", fontsize=7.5, color=style.MUTED)
 
@@ -71,7 +76,7 @@ def _trust(run: HeadRanking) -> str:
     """What orders on two halves of the examples say."""
     found = run.ceiling
     if not math.isfinite(found.halves):
-        return "one head alone has no order"
+        return f"one {'part' if is_frozen(run.target) else 'head'} alone has no order"
     return f"halves of the examples agree by {found.halves:.2f}; ceiling {found.whole:.2f}".replace("-", "\u2212")
 
 
@@ -80,7 +85,7 @@ def _cuts(axes: Axes, run: HeadRanking, order: Sequence[int]) -> None:
     _marks(axes, run, "cut_of_theory", order, rows - APART, "o", style.CORRECTED, "the theory's $U$")
     _marks(axes, run, "cut_without_theory", order, rows + APART, "D", style.MUTED, "$U$ = 1, without the theory")
     axes.set_yticks(rows, [""] * len(rows))
-    axes.set_xlabel("rise for a predictor\nwithout the parts of the head")
+    axes.set_xlabel("rise for a predictor by a frozen cut\nof the parts of the head")
     _look(axes, len(order))
 
 

@@ -11,12 +11,28 @@ from headway.ranking.removal import Change
 
 MODES = ("mean", "zero")  # what a removed head's output is put at
 FROZEN = "frozen"  # in place of a mode: the head's part is subtracted, and everything above stays as it is
+FROZEN_CUT = "frozen_cut"
 READOUTS = ("fixed", "refitted")
 
 
 def removal_name(mode: str, readout: str) -> str:
-    """The name of the column, such as "removal_mean_refitted"."""
-    return f"removal_{mode}_{readout}"
+    """The name of the column, such as "removal_mean_refitted". A frozen cut is no removal, and no column calls it one."""
+    return f"{FROZEN_CUT}_{readout}" if mode == FROZEN else f"removal_{mode}_{readout}"
+
+
+def expected_name(name: str) -> str:
+    """The name of the column with what the readout expects of a removal or a frozen cut."""
+    return f"expected_{name.removeprefix('removal_')}"
+
+
+def among_name(target: str) -> str:
+    """The name of the column with the probability to be one of the k smallest."""
+    return "among_smallest_cuts" if is_frozen(target) else "among_cheapest"
+
+
+def is_frozen(target: str) -> bool:
+    """Whether a ranking by this column is of frozen cuts."""
+    return target.startswith(FROZEN_CUT)
 
 
 REMOVALS = tuple(removal_name(mode, readout) for mode in MODES for readout in READOUTS)

@@ -17,19 +17,21 @@ from headway.ranking.ceiling import Ceiling, ceiling, shared_ranks, told_apart
 from headway.ranking.combine import combine
 from headway.ranking.exports import (RECENT_SIZE, SINK_SIZE, heads_by_layer, scores_of_layers, write_duo_attention,
                                      write_json)
-from headway.ranking.measured import CUTS, FROZEN, MODES, READOUTS, Measured, removal_name
+from headway.ranking.measured import (CUTS, FROZEN, MODES, READOUTS, Measured, among_name, expected_name, is_frozen,
+                                      removal_name)
 from headway.ranking.removal import mean_and_error
 
 SHARE = 0.9  # the probability that intervals hold, and that is needed to tell heads apart
+CUT_HEADS = {CUTS[0]: "frozen cut, U = 1", CUTS[1]: "frozen cut, theory's U"}  # over these columns in the table that is shown
 FEWEST_DECIMALS, MOST_DECIMALS = 4, 9  # of costs in the table that is shown
-ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error", "among_cheapest")
+ESTIMATE = ("rank", "estimate", "estimate_low", "estimate_high", "estimate_error")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class HeadRanking(HeadTable):
     """A table with one row for each head: what its removal costs, by every measure, and how sure that is.
 
-    `headway.rank_heads` makes it. At a prompt and in a notebook it shows the combined estimate beside the measurement;
+    `headway.rank_heads` makes it. That of `headway.rank_parts` has frozen cuts, which are no removals. At a prompt and in a notebook it shows the combined estimate beside the measurement;
     `columns` has everything.
 
     Attributes
@@ -105,16 +107,22 @@ class HeadRanking(HeadTable):
         Raises
         ------
         UsageError
-            A number of heads or a column that is not allowed.
+            A number of heads or a column that is not allowed, or a ranking of frozen cuts.
         """
+        self._require_removals()
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 0 <= k <= len(self):
             raise UsageError(f"k: is {k!r}; allowed: an integer from 0 to {len(self)}")
         return [(self.layers[row], self.heads[row]) for row in self.order(column)[:k]]
 
     @property
     def mode(self) -> str:
-        """What the output of a removed head is put at: "mean" or "zero"."""
-        return self.target.split("_")[1]
+        """What the output of a removed head is put at: "mean" or "zero"; "frozen" of frozen cuts."""
+        return FROZEN if is_frozen(self.target) else self.target.split("_")[1]
+
+    def _require_removals(self) -> None:
+        if is_frozen(self.target):
+            raise UsageError("ranking: is of frozen cuts, which do not tell what removing a head costs; allowed: a ranking of "
+                             "headway.rank_heads, or of `headway rank` on trained networks")
 
     def check_model(self, heads: Sequence[int]) -> None:
         """Compare with a model's number of heads in each layer.
@@ -127,8 +135,9 @@ class HeadRanking(HeadTable):
         Raises
         ------
         UsageError
-            The model has not all heads of this ranking.
+            The model has not all heads of this ranking, or the ranking is of frozen cuts.
         """
+        self._require_removals()
         for layer, head, name in zip(self.layers, self.heads, self.names):
             if layer > len(heads) or head > heads[layer - 1]:
                 raise UsageError(f"model: has {len(heads)} layers of {sorted(set(heads))} heads, and no {name}, which the ranking "
@@ -235,13 +244,16 @@ class HeadRanking(HeadTable):
         return [*super()._about(), *self._trust()]
 
     def _trust(self) -> list[str]:
-        found = self.ceiling
-        order = "one head has no order" if len(self.heads) == 1 else (
-            "all heads cost the same, so they have no order") if np.isnan(found.whole) else (
-            f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order can be "
-            f"expected to agree with this one by more than {found.whole:.2f}")
-        return [order,
-                "heads of the same rank cannot be told apart. Costs are forward passes: "
+        found, frozen = self.ceiling, is_frozen(self.target)
+        what = "part" if frozen else "head"
+        order = f"one {what} has no order" if len(self.heads) == 1 else (
+            f"all {what}s cost the same, so they have no order") if np.isnan(found.whole) else (
+            f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order "
+            f"{'of such cuts ' if frozen else ''}can be expected to agree with this one by more than {found.whole:.2f}")
+        about = ["frozen cuts: a part is taken off, and everything else stays as it was. They do not tell what removing a head "
+                 "costs, nor which head is cheapest: see headway.rank_heads"] if frozen else []
+        return [*about, order,
+                f"{what}s of the same rank cannot be told apart. Costs are forward passes: "
                 + ", ".join(f"{name} {self.passes[name]:.3g}" for name in self._shown() if name in self.passes)]
 
     def _shown(self) -> list[str]:
@@ -251,27 +263,30 @@ class HeadRanking(HeadTable):
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         shown = [name for name in self._shown() if name != "estimate"]
         digits = decimals(self["estimate_error"])
-        header = ["rank", "head", "estimate", "90 %", f"among {self.attributes['k']} cheapest", *shown]
+        frozen, among = is_frozen(self.target), among_name(self.target)
+        header = ["rank", "part" if frozen else "head", "estimate", "90 %",
+                  f"among {self.attributes['k']} {'smallest cuts' if frozen else 'cheapest'}",
+                  *(CUT_HEADS.get(name, name) for name in shown)]
         rows = []
         for row in sorted(range(len(self)), key=lambda row: (self["estimate"][row], row)):
             low, high = self["estimate_low"][row], self["estimate_high"][row]
             rows.append([str(int(self["rank"][row])), self.names[row], f"{self['estimate'][row]:+.{digits}f}",
-                         f"{low:+.{digits}f} to {high:+.{digits}f}", f"{self['among_cheapest'][row]:.2f}",
+                         f"{low:+.{digits}f} to {high:+.{digits}f}", f"{self[among][row]:.2f}",
                          *(with_error(self[name][row], self[f"{name}_error"][row], digits) for name in shown)])
         return header, rows
 
 
 def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed: int,
                names: Sequence[str] | None = None) -> HeadRanking:
-    """The table of what was measured. mode, readout: which removal the combined estimate is of. k: that of `among_cheapest`;
-    default: a quarter of the heads, at least one."""
+    """The table of what was measured. mode, readout: which removal the combined estimate is of. k: that of `among_cheapest`
+    or `among_smallest_cuts`; default: a quarter of the heads, at least one."""
     count, target = len(measured.layers), removal_name(mode, readout)
     check_choice(mode if mode != FROZEN else MODES[0], readout, k, count)
     k = max(1, count // 4) if k is None else k
     change = measured.changes[target]
     posterior = combine(change, seed)
     low, high = posterior.interval(SHARE)
-    columns = dict(zip(ESTIMATE, (shared_ranks(posterior.draws, SHARE).astype(float), posterior.mean, low, high,
+    columns = dict(zip((*ESTIMATE, among_name(target)), (shared_ranks(posterior.draws, SHARE).astype(float), posterior.mean, low, high,
                                   posterior.deviation, posterior.among_cheapest(k))))
     columns |= _removal_columns(measured) | _score_columns(measured)
     attributes = dict(measured.attributes) | {"target": target, "k": int(k), "told apart": told_apart(change.rises)}
@@ -289,7 +304,7 @@ def _removal_columns(measured: Measured) -> dict[str, np.ndarray]:
     for name, change in measured.changes.items():
         columns |= {name: change.mean, f"{name}_error": change.error}
         if name not in CUTS:
-            expected = name.replace("removal", "expected")
+            expected = expected_name(name)
             columns |= {expected: change.belief, f"{expected}_error": change.belief_error}
     return columns
 
