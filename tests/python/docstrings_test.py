@@ -139,6 +139,28 @@ class Docstrings(unittest.TestCase):
         function.__doc__ = None
         self.assertNotEqual(faults_of("f", function), [])
 
+    def test_dir_has_what_users_call(self):
+        found = [name for name in dir(headway) if not name.startswith("__")]
+        self.assertEqual(found, [name for name in sorted(headway.__all__) if not name.startswith("__")])
+        self.assertIn("__version__", dir(headway))
+        self.assertTrue(callable(headway.verbs.solve) and callable(headway.datasets.write_dataset))  # modules stay where they were
+
+    def test_names_that_documents_give_are_there(self):
+        """`headway.ranking.combine`, help(headway.network_contributions): what a reader may type after `import headway`."""
+        package = Path(headway.__file__).parent
+        documents = [*package.rglob("*.py"), *package.parent.glob("README.md"), *package.parent.parent.glob("docs/**/*.md")]
+        names = {name for file in documents for name in re.findall(r"(?:`|help\()(headway(?:\.[a-z_]+)+)[`)(]", file.read_text())}
+        self.assertGreater(len(names), 20)
+        for name in sorted(names):
+            thing = headway
+            with self.subTest(name=name):
+                try:
+                    for part in name.split(".")[1:]:
+                        thing = getattr(thing, part)
+                except headway.UnavailableError as error:
+                    self.assertRegex(str(error), "needs PyTorch")
+                self.assertTrue(thing.__doc__)
+
     def test_plot_takes_what_the_figures_take(self):
         options = [field.name for field in dataclasses.fields(figures.PlotOptions)]
         self.assertEqual(parameters_of(Shown.plot), ["*names", "others", *options])

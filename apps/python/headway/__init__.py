@@ -62,6 +62,7 @@ from headway.ranking.table import HeadRanking
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.study_files import Study, read_study
+from headway.torch_version import require_torch
 from headway.training_results import TrainedRun, TrainingResult
 from headway.verbs import align, prune, sample, solve
 from headway.version import __version__
@@ -82,9 +83,17 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    """Imported when they are first asked for: `headway.figures` and `write_report` take matplotlib with them."""
-    if name == "figures":
-        return importlib.import_module("headway.figures")
+    """What is imported when it is first asked for: `figures` and `write_report` take matplotlib with them, and
+    `network_contributions`, which has formulas, takes PyTorch."""
+    if name == "network_contributions":
+        require_torch("headway.network_contributions")
+    if name in ("figures", "network_contributions"):
+        return importlib.import_module(f"headway.{name}")
     if name == "write_report":
         return importlib.import_module("headway.report").write_report
     raise AttributeError(f"module 'headway' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What users call. The modules of the package are there as well, as they are of every package."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__", "__path__"])

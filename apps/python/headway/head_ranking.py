@@ -41,7 +41,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     ----------
     model : transformers.PreTrainedModel
         An encoder or decoder with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 or Llama. Attention entropy and cuts
-        need attn_implementation="eager".
+        need attn_implementation="eager". Cuts also need single or double precision, and blocks that do nothing else.
     inputs : mapping of str to array_like of shape (P, S), or sequence of str
         What the tokenizer returns for the examples, or the texts themselves together with `tokenizer`.
     labels : array_like of shape (P,) or (P, C)

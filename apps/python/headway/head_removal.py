@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from headway.errors import UsageError
+from headway.errors import BadDataError, UsageError
 from headway.head_table import HeadTable, head_table
 from headway.network_arguments import checked_encoded
 from headway.network_batches import evaluating, hugging_face_answers
 from headway.network_blocks import stack_of_transformers
-from headway.network_removal import Network, kept_layers, replacement_of, rows_of, targets_of
+from headway.network_removal import Network, kept_layers, replacement_of, resampled, rows_of, targets_of
+from headway.network_tokens import placed
 from headway.probes import Probe, fit_probe
 from headway.readout_checks import checked_penalty, checked_seed
 
@@ -41,6 +42,8 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
     kept = network.kept(layers)
     sets = {"train": (encoded, labels)} | ({} if test is None else {"test": (test["encoded"], test["labels"])})
     targets_by_set = targets_of(model, sets, classes)
+    sets = {name: (placed(model, f"{name}: encoded", given), own) for name, (given, own) in sets.items()}
+    encoded = sets["train"][0]
     with evaluating(model, batch_size, torch_attention=False):
         embeddings, means = network.embeddings(encoded)
         fitted = fit_probe(probe, embeddings, targets_by_set["train"], penalty)
@@ -50,8 +53,9 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
         if mode == "resample":
             order = torch.randperm(len(targets), generator=torch.Generator().manual_seed(seed))
             encoded = {key: torch.as_tensor(value)[order] for key, value in encoded.items()}
-        whole, removed = network.removals(encoded, kept, lambda layer, head: replacement_of(
-            mode, means[layer - 1], network.stack.blocks[layer - 1].heads, head))
+        whole, removed = network.removals(encoded, kept, lambda layer, head: (
+            resampled(network.heads[layer - 1], head, network.mask) if mode == "resample" else
+            replacement_of(mode, means[layer - 1], network.heads[layer - 1], head)))
     return _costs(fitted, whole, removed, targets[order], network.rows(kept),
                     {"mode": mode, "probe": probe, "penalty": fitted.penalty,
                      "set": measured})
@@ -66,6 +70,7 @@ def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
     network = Network(model, readout, batch_size)
     kept = network.kept(layers)
     targets = targets_of(model, {"train": (encoded, labels)}, classes)["train"]
+    encoded = placed(model, "train: encoded", encoded)
     with evaluating(model, batch_size, torch_attention=False):
         fitted = fit_probe(probe, network.embeddings(encoded)[0], targets, penalty)
         with torch.enable_grad():
@@ -85,6 +90,7 @@ def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] |
     stack = stack_of_transformers(model)
     kept = kept_layers(stack, layers)
     checked_encoded(model, "encoded", encoded)
+    encoded = placed(model, "encoded", encoded)
     weights = [torch.linalg.matrix_norm(block.output_weights @ block.value_weights)
                for block in (stack.blocks[layer - 1] for layer in kept)]
     sums, counts = [], []
@@ -93,7 +99,7 @@ def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] |
             found = entropies([answer.attentions[layer - 1] for layer in kept], answer.mask)
             sums.append(found[0])
             counts.append(found[1])
-    entropy = torch.cat(sums).sum(0) / torch.cat(counts).sum()
+    entropy = finite_entropies(torch.cat(sums).sum(0) / torch.cat(counts).sum())
     return head_table(*rows_of([block.heads for block in stack.blocks], kept),
                       {"weight_norm": torch.cat(weights).cpu().numpy(), "attention_entropy": entropy.numpy()})
 
@@ -104,8 +110,15 @@ def entropies(attentions: Sequence[Tensor], mask: Any) -> tuple[Tensor, Tensor]:
     real = torch.ones(attentions[0].shape[0], attentions[0].shape[2], dtype=torch.float64)
     if mask is not None:
         real = (mask != 0).double().cpu()
-    return torch.cat([(torch.special.entr(array.double()).sum(-1).cpu() * real[:, None]).sum(2) for array in attentions],
+    return torch.cat([torch.where(real[:, None] != 0, torch.special.entr(array.double()).sum(-1).cpu(), 0.0).sum(2) for array in attentions],
                      1), real.sum(1)
+
+
+def finite_entropies(entropy: Any) -> Any:
+    """The entropies of all heads; BadDataError where one is not a number."""
+    if not np.isfinite(np.asarray(entropy)).all():
+        raise BadDataError("model: the attention of a real token is not finite; allowed: a model whose every real token attends to some token")
+    return entropy
 
 
 # ---- tables

@@ -13,6 +13,7 @@ from headway.dataset_checks import set_name_fault
 from headway.errors import UsageError
 from headway.network_batches import examples_in
 from headway.network_masks import checked_mask, require_words
+from headway.network_tokens import require_rows, require_tokens_known
 from headway.network_writer import Options, Source
 from headway.paths import described
 from headway.tensors import as_numpy
@@ -53,10 +54,12 @@ def checked_encoded(model: Any, name: str, encoded: Any) -> int:
     if not isinstance(encoded, Mapping):
         raise UsageError(f"{name}: is {type(encoded).__name__}; allowed: the mapping that a tokenizer returns")
     count = examples_in(encoded, name)
+    require_rows(name, encoded)
+    require_tokens_known(model, name, encoded)
     mask = encoded.get("attention_mask")
     if mask is not None:
         name, ids = f"{name}: attention_mask", encoded.get("input_ids")
-        shape, padding = getattr(ids, "shape", ()), getattr(getattr(model, "config", None), "pad_token_id", None)
+        shape, padding = np.shape(() if ids is None else as_numpy("input_ids", ids)), getattr(getattr(model, "config", None), "pad_token_id", None)
         real = checked_mask(name, mask, count, shape[1] if len(shape) == 2 else None)
         if len(shape) == 2 and padding is not None:
             require_words(name, real, as_numpy("input_ids", ids), padding)

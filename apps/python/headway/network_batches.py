@@ -6,7 +6,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,11 +91,17 @@ def evaluating(model: Any, batch_size: int, torch_attention: bool) -> Iterator[N
     if hasattr(model, "eval"):
         model.eval()
     try:
-        with _without_gradients(sys.modules.get("torch"), torch_attention):
+        with outside_inference_mode(), _without_gradients(sys.modules.get("torch"), torch_attention):
             yield
     finally:
         for module, mode in modes:
             module.training = mode
+
+
+def outside_inference_mode() -> Any:
+    """A block without torch.inference_mode(), in which no tensor can have a gradient, wherever it is called."""
+    torch = sys.modules.get("torch")
+    return nullcontext() if torch is None else torch.inference_mode(False)
 
 
 @contextmanager
@@ -129,7 +135,8 @@ def part_of(value: Any, begin: int, count: int, device: Any) -> Any:
     torch = sys.modules.get("torch")
     if device is None or torch is None:
         return part
-    return (part if hasattr(part, "to") else torch.as_tensor(part)).to(device)
+    part = (part if hasattr(part, "to") else torch.as_tensor(part)).to(device)
+    return part.clone() if part.is_inference() else part  # that of torch.inference_mode() cannot be part of a gradient
 
 
 def device_of(model: Any) -> Any:
@@ -244,6 +251,10 @@ def calls_noted(modules: Sequence[Any], note: Callable[[Any, tuple, dict[str, An
     return _replaced(modules, noting)
 
 
+def _not_a_number(weights: Any) -> bool:
+    return bool((weights != weights).any())
+
+
 def _same(query: Any, key: Any) -> bool:
     """Whether the keys are the queries' own tokens. Cross attention may have as many of either."""
     return key is query or key.shape == query.shape and bool((key == query).all())
@@ -257,13 +268,15 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]):
             kwargs |= dict(zip(names, args))
             wanted = kwargs.get("need_weights", True)
             average = kwargs.get("average_attn_weights", True)
-            kwargs |= {"need_weights": True, "average_attn_weights": False}
             if len(query.shape) != 3:
                 raise UsageError("model: calls its attention without a batch; allowed: inputs whose first index is the example")
             if getattr(module, "bias_k", None) is not None or getattr(module, "add_zero_attn", False):
                 raise UsageError("model: its torch.nn.MultiheadAttention has add_bias_kv or add_zero_attn, so that a token attends to "
                                  "something that is no token; allowed: one without")
-            output, weights = original(query, key, value, **kwargs)
+            output, weights = original(query, key, value, **kwargs | {"need_weights": True, "average_attn_weights": False})
+            if not wanted and _not_a_number(weights):
+                # A token that may attend to none has a row of NaN. Without weights the module may say something finite of it.
+                output = original(query, key, value, **kwargs)[0]
             if _same(query, key):
                 batch_first = getattr(module, "batch_first", False)
                 calls.append(_Call(module, query if batch_first else query.swapaxes(0, 1), weights,

@@ -99,6 +99,11 @@ class Stack:
     last: torch.nn.Module
     model_name: str
 
+    @property
+    def precision(self) -> str:
+        """Of the numbers that the model computes with: "float32", ..."""
+        return str(next(self.last.parameters()).dtype).rpartition(".")[2]
+
 
 def stack_of(model: torch.nn.Module) -> Stack:
     """The blocks of a model, copied in double precision. UsageError for models of other kinds."""
@@ -132,20 +137,53 @@ def _known_stack(model: Any) -> Stack | None:
         for kind in _KINDS:
             layers = kind.layers(parent)
             if layers:
+                blocks = _made(kind, layers)
+                if blocks is None:
+                    continue
                 norm = next((found for name in ("ln_f", "norm", "final_layer_norm")
                              if (found := getattr(parent, name, None)) is not None), None)
-                return Stack(tuple(kind.make(layer) for layer in layers),
-                             None if norm is None else _norm(norm), norm or layers[-1],
+                return Stack(blocks, None if norm is None else _norm(norm), norm or layers[-1],
                              type(model).__name__)
     return None
+
+
+def _made(kind: _Kind, layers: list[torch.nn.Module]) -> tuple[Block, ...] | None:
+    """The layers as blocks; None where they look like this kind and are another."""
+    try:
+        blocks = tuple(kind.make(layer) for layer in layers)
+    except (AttributeError, TypeError, _OtherKind):
+        return None
+    return blocks if all(map(_fits_together, blocks)) else None
+
+
+def _fits_together(block: Block) -> bool:
+    """Whether all matrices are of one stream [N], and heads and values share out evenly."""
+    width, mixed = block.output.weight.shape
+    own, fed = block.value.weight, block.feed_forward
+    if mixed % block.heads or own.shape[1] != width or own.shape[0] % (mixed // block.heads):
+        return False
+    around = [norm.scale for norm in block.norms]
+    return (bool(block.value_heads) and block.heads % block.value_heads == 0
+            and fed.up.weight.shape[1] == fed.down.weight.shape[0] == width
+            and all(scale.shape == (width,) for scale in around))
 
 
 # ---- parts
 
 
+class _OtherKind(Exception):
+    """A layer looks like one of a kind, and is none."""
+
+
+_PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
 def _copy(array: Tensor | None) -> Tensor | None:
     if array is None:
         return None
+    if getattr(array, "dtype", None) not in _PRECISIONS:
+        raise UsageError(f"model: holds weights that are {getattr(array, 'dtype', 'packed')}, as a quantised model does; allowed: weights in "
+                         "half, single or double precision")
     array = array.detach()
     return (array.cpu() if array.device.type == "mps" else array).to(torch.float64)
 
@@ -169,6 +207,14 @@ def _norm(module: torch.nn.Module) -> Norm:
 
 def _rows(linear: Linear, first: int, end: int) -> Linear:
     return Linear(linear.weight[first:end], None if linear.bias is None else linear.bias[first:end])
+
+
+def _last_third(module: torch.nn.Module, width: int) -> Linear:
+    """The values of a projection to queries, keys and values, `width` rows each."""
+    joint = _linear(module)
+    if joint.weight.shape[0] != 3 * width:
+        raise _OtherKind
+    return _rows(joint, 2 * width, 3 * width)
 
 
 # ---- kinds
@@ -236,10 +282,28 @@ def _albert(layer: Any) -> Block:
 
 
 def _gpt2(layer: Any) -> Block:
+    return _like_gpt2(layer, layer.attn.num_heads, True, _last_third(layer.attn.c_attn, layer.attn.embed_dim))
+
+
+def _openai_gpt(layer: Any) -> Block:
+    return _like_gpt2(layer, layer.attn.n_head, False, _last_third(layer.attn.c_attn, layer.attn.split_size))
+
+
+def _gpt_bigcode(layer: Any) -> Block:
+    """All queries share one key and one value, or each head has its own query, key and value side by side."""
     attention = layer.attn
-    joint, width = _linear(attention.c_attn), attention.embed_dim
-    return Block(layer, attention.c_proj, attention.num_heads, True,
-                 _rows(joint, 2 * width, 3 * width), _linear(attention.c_proj),
+    width, size = attention.embed_dim, attention.head_dim
+    if attention.multi_query:
+        value = _rows(_linear(attention.c_attn), width + size, width + 2 * size)
+    else:
+        by_head = torch.arange(3 * width).reshape(attention.num_heads, 3, size)
+        joint, own = _linear(attention.c_attn), by_head[:, 2].reshape(-1)
+        value = Linear(joint.weight[own], None if joint.bias is None else joint.bias[own])
+    return _like_gpt2(layer, attention.num_heads, True, value)
+
+
+def _like_gpt2(layer: Any, heads: int, norm_first: bool, value: Linear) -> Block:
+    return Block(layer, layer.attn.c_proj, heads, norm_first, value, _linear(layer.attn.c_proj),
                  (_norm(layer.ln_1), _norm(layer.ln_2)),
                  FeedForward(_linear(layer.mlp.c_fc), _linear(layer.mlp.c_proj), layer.mlp.act))
 
@@ -272,7 +336,9 @@ _KINDS = (
            "output.LayerNorm"), _bert),
     _Kind(("attention.v_lin", "sa_layer_norm", "ffn.lin1", "output_layer_norm"), _distilbert),
     _Albert(("attention.dense", "full_layer_layer_norm", "ffn_output"), _albert),
-    _Kind(("attn.c_attn", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt2),
+    _Kind(("attn.c_attn", "attn.multi_query", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt_bigcode),
+    _Kind(("attn.c_attn", "attn.embed_dim", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt2),
+    _Kind(("attn.c_attn", "attn.split_size", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _openai_gpt),
     _Kind(("self_attn.v_proj", "self_attn.o_proj", "self_attn.head_dim", "input_layernorm",
            "post_attention_layernorm", "mlp.gate_proj", "mlp.act_fn"), _llama),
     _Kind(("self_attn.out_proj", "norm1", "norm2", "linear1", "linear2", "activation"), _torch),

@@ -107,10 +107,11 @@ def contribution_blocks(stack: Stack, batches: Iterator[States], kept: Sequence[
     """
     begin = 0
     for states in batches:
-        parts = states.stream[None]
+        parts = _finite_at_padding(states.stream, states.mask)[None]
         real = None if states.mask is None else torch.as_tensor(states.mask).cpu() != 0
         for layer, attention in zip(range(kept[0], len(stack.blocks) + 1), states.attentions):
             if real is not None:
+                attention = _finite_at_padding(attention.transpose(1, 2), real).transpose(1, 2)
                 on_real = torch.einsum("bhqk,bk->bhq", attention, real.to(attention))
                 require_attended(f"{name}: attention of layer {layer}", on_real.cpu().numpy(), real.numpy(), begin)
             parts = split(stack.blocks[layer - 1], parts, attention, keep=layer in kept)
@@ -118,13 +119,17 @@ def contribution_blocks(stack: Stack, batches: Iterator[States], kept: Sequence[
             parts = frozen_norm(stack.last_norm, parts, parts.sum(0))
         weights = readout_weights(readout, states.mask, parts.shape[1:3]).to(parts)
         read = torch.einsum("bs,pbsn->bpn", weights, parts)
-        own = torch.einsum("bs,bsn->bn", weights, states.answer)
-        _check_sum(read.sum(1), own, name, begin)
+        own = torch.einsum("bs,bsn->bn", weights, real_only(states.answer, states.mask))
+        _check_sum(read.sum(1), own, name, begin, stack.precision)
         begin += len(own)
         yield Contributions(read.cpu().numpy(), own.cpu().numpy())
 
 
-def _check_sum(found: Tensor, own: Tensor, name: str, begin: int) -> None:
+class PartsMissError(UsageError):
+    """The frozen parts of a network do not sum up to what it says."""
+
+
+def _check_sum(found: Tensor, own: Tensor, name: str, begin: int, precision: str) -> None:
     if not bool(torch.isfinite(own).all()):
         raise BadDataError(f"{name}: the network's answer to one of the examples from {begin} on is "
                            "not finite")
@@ -132,10 +137,11 @@ def _check_sum(found: Tensor, own: Tensor, name: str, begin: int) -> None:
     largest = float(gaps.max())
     if not largest < LARGEST_GAP:
         worst = begin + int(gaps.argmax())
-        raise UsageError(
-            f"model: {name}, example {worst}: the contributions sum up to the network's readout but "
-            f"for {largest:.2g} of it: must be below {LARGEST_GAP:g}. Is it in single or double "
-            "precision, and are its blocks those of BERT, GPT-2 or Llama?")
+        why = ("its blocks add something that those of BERT, DistilBERT, ALBERT, GPT-2 and Llama do not; allowed: blocks like these"
+               if precision in ("float32", "float64") else
+               f"it computes in {precision}; allowed: single or double precision, as model.float() makes it")
+        raise PartsMissError(f"model: {name}, example {worst}: the contributions sum up to the network's readout but for {largest:.2g} of "
+                             f"it: must be below {LARGEST_GAP:g}. {why[0].upper()}{why[1:]}")
 
 
 def readout_weights(readout: str, mask: Any, shape: Sequence[int]) -> Tensor:
@@ -150,6 +156,23 @@ def readout_weights(readout: str, mask: Any, shape: Sequence[int]) -> Tensor:
     chosen = (real * (place.flip(0) if readout == "first_token" else place)).argmax(1)
     weights[torch.arange(len(real)), chosen] = 1.0
     return weights
+
+
+def real_only(array: Tensor, mask: Any) -> Tensor:
+    """[b, S, ..] with 0 at padding, whatever stands there: a network may leave numbers that are not finite."""
+    return array if mask is None else array.masked_fill(~real_of(array, mask), 0.0)
+
+
+def _finite_at_padding(array: Tensor, mask: Any) -> Tensor:
+    """[b, S, ..] with 0 in place of what is not finite at padding. Nothing else changes: a network that does not know its padding
+    hears what stands there."""
+    return array if mask is None else array.masked_fill(~(real_of(array, mask) | array.isfinite()), 0.0)
+
+
+def real_of(array: Tensor, mask: Any) -> Tensor:
+    """[b, S, 1, ..]: True for real tokens, on the device of the array."""
+    real = torch.as_tensor(mask).to(array.device) != 0
+    return real.reshape(*real.shape, *[1] * (array.ndim - 2))
 
 
 # ---- frozen parts; parts are [p, b, S, N], the stream is their sum over p

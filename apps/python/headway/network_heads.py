@@ -34,7 +34,8 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         An encoder or decoder with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 or Llama. Any
         implementation of attention will do.
     encoded : mapping of str to array_like of shape (P, S)
-        What the tokenizer returns for the examples that the readout is fitted to.
+        What the tokenizer returns for the examples that the readout is fitted to, padded on either side. Where padding
+        would move the positions of tokens, the model gets position_ids, and a warning says so.
     labels : array_like of shape (P,) or (P, C)
         Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with
         `classes`. All else are real targets.
@@ -44,7 +45,8 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         Layers whose heads are removed, counted from 1, or from -1, the last, down; ascending. Default: all.
     mode : {'zero', 'mean', 'resample'}, default: 'zero'
         What replaces the output of a head: nothing, its mean over all real tokens of `encoded`, or that of
-        another example of its batch.
+        another example of its batch: at its first real token, its second, and so on. Where that example has fewer, they
+        come again from the first.
     probe : {'ridge', 'logistic'}, default: 'ridge'
         The readout. "logistic" needs classes.
     penalty : float, optional
@@ -72,7 +74,8 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         An option that is not allowed, or a model whose blocks are not known.
     BadDataError
         Labels of the wrong shape or form, labels that are the same for all examples, fewer than 2 examples of a class,
-        fewer than 8 examples, masks that hide every token of an example.
+        fewer than 8 examples, masks that hide every token of an example, tokens that the model does not know, texts
+        longer than its positions.
     UnavailableError
         PyTorch is missing, or older than 1.13.
 

@@ -13,9 +13,9 @@ import torch
 from headway.errors import BadDataError, UsageError
 from headway.labels import checked_classes
 from headway.network_arguments import checked_encoded, checked_layers
-from headway.network_batches import calls_noted, device_of, examples_in, first_argument, part_of
+from headway.network_batches import calls_noted, device_of, examples_in, first_argument, outside_inference_mode, part_of
 from headway.network_blocks import Block, Stack, stack_of_transformers
-from headway.network_contributions import LARGEST_GAP, readout_weights
+from headway.network_contributions import LARGEST_GAP, readout_weights, real_of, real_only
 from headway.network_writer import Source, checked_labels
 from headway.probes import Probe
 from headway.ranking.label_checks import label_faults
@@ -37,7 +37,7 @@ class Call:
         else:
             name, _ = first_argument(self.module, self.arguments, self.named)
             said = self.module(**self.named | {name: stream})
-        return said[0] if isinstance(said, tuple) else said
+        return said[0] if isinstance(said, (tuple, list)) else said
 
     @property
     def stream(self) -> Tensor:
@@ -76,6 +76,7 @@ class Network:
         self.heads = [block.value_heads if grouped else block.heads for block in self.stack.blocks]
         takes = inspect.signature(model.forward).parameters
         self.options = {"use_cache": False} if "use_cache" in takes else {}
+        self.mask: Any = None  # of the batch that runs, 1 for a real token
 
     def kept(self, layers: Sequence[int] | None) -> list[int]:
         return kept_layers(self.stack, layers)
@@ -93,12 +94,13 @@ class Network:
         for begin, end in zip(bounds, bounds[1:]):
             batch = {key: part_of(value, begin, end - begin, device)
                      for key, value in encoded.items()}
+            self.mask = batch.get("attention_mask")
             calls: list[Call] = []
             said: list[Tensor] = []
             blocks = list({id(block.module): block.module for block in self.stack.blocks}.values())
             hook = self.stack.last.register_forward_hook(
                 lambda module, arguments, output: said.append(
-                    output[0] if isinstance(output, tuple) else output))
+                    output[0] if isinstance(output, (tuple, list)) else output))
             try:
                 with calls_noted(blocks, lambda module, arguments, named: calls.append(
                         Call(module, arguments, named))):
@@ -111,7 +113,7 @@ class Network:
 
     def pooled(self, answer: Tensor, mask: Any) -> Tensor:
         weights = readout_weights(self.readout, mask, answer.shape[:2])
-        return torch.einsum("bs,bsn->bn", weights, answer.cpu().double())
+        return torch.einsum("bs,bsn->bn", weights, real_only(answer.cpu().double(), mask))
 
     def embeddings(self, encoded: Mapping[str, Any]) -> tuple[Tensor, list[Tensor]]:
         """[P, N], and the mean over real tokens of what enters each block's output projection."""
@@ -126,7 +128,7 @@ class Network:
                 pooled.append(self.pooled(answer, mask).detach())
                 real = torch.ones(answer.shape[:2]) if mask is None else (mask != 0)
                 real = real.to(answer.device, torch.float64)
-                sums = [total + torch.einsum("bs,bsn->n", real, mixed.double())
+                sums = [total + torch.einsum("bs,bsn->n", real, real_only(mixed.double(), mask))
                         for total, mixed in zip(sums, seen)]
                 count += float(real.sum())
                 seen.clear()
@@ -139,14 +141,14 @@ class Network:
         heads = list(zip(*self.rows(kept)))
         whole, removed = [], [[] for _ in heads]
         for calls, answer, mask in self.batches(encoded):
-            self._check_again(calls, answer)
+            self._check_again(calls, answer, mask)
             whole.append(self.pooled(answer, mask))
             for rows, (layer, head) in zip(removed, heads):
                 rows.append(self.pooled(self.run_from(calls, layer, replacement(layer, head)), mask))
         return torch.cat(whole), torch.stack([torch.cat(rows) for rows in removed])
 
-    def _check_again(self, calls: Sequence[Call], answer: Tensor) -> None:
-        again = self.run_from(calls, len(calls), None)
+    def _check_again(self, calls: Sequence[Call], answer: Tensor, mask: Any) -> None:
+        again, answer = (real_only(said, mask) for said in (self.run_from(calls, len(calls), None), answer))
         gap = float((again - answer).norm() / answer.norm())
         if not gap < LARGEST_GAP:
             raise UsageError(f"model: its last block run again gives another answer, by {gap:.2g} "
@@ -157,7 +159,7 @@ class Network:
         found = []
         for calls, answer, mask in self.batches(encoded):
             if not found:
-                self._check_again(calls, answer)
+                self._check_again(calls, answer, mask)
             found.append(Started(calls[layer - 1].stream, [call.without_stream() for call in calls[layer - 1:]],
                                  self.pooled(answer, mask), mask))
         return found
@@ -193,6 +195,8 @@ class Network:
     def gradients(self, encoded: Mapping[str, Any], targets: Tensor, probe: Probe,
                   kept: Sequence[int]) -> Tensor:
         """d loss / d m of every example, [P, heads of the kept layers]."""
+        if any(parameter.is_inference() for parameter in self.model.parameters()):
+            raise UsageError("model: was made within torch.inference_mode(), so nothing in it has a gradient; allowed: a model made outside")
         found, begin, masks = [], 0, {}
 
         def weigh(position: int, mixed: Tensor) -> Tensor:
@@ -202,7 +206,10 @@ class Network:
             masks[position + 1] = mask = torch.ones(
                 len(mixed), heads, dtype=mixed.dtype, device=mixed.device, requires_grad=True)
             by_head = mixed.reshape(*mixed.shape[:2], heads, -1)
-            return (by_head * mask[:, None, :, None]).reshape(mixed.shape)
+            weighed = real_only(by_head, self.mask) * mask[:, None, :, None]
+            if self.mask is not None:  # whose numbers may be none: nothing of it may reach a gradient
+                weighed = torch.where(real_of(by_head, self.mask), weighed, by_head)
+            return weighed.reshape(mixed.shape)
         with at_projections(self.stack.blocks, weigh):
             for _, answer, mask in self.batches(encoded):
                 labels = targets[begin:begin + len(answer)]
@@ -210,7 +217,11 @@ class Network:
                 found.append(torch.cat([g.cpu().double() for g in torch.autograd.grad(
                     loss, [masks[layer] for layer in kept])], 1))
                 begin += len(answer)
-        return torch.cat(found)
+        gradients = torch.cat(found)
+        if not bool(gradients.isfinite().all()):
+            raise BadDataError(f"model: the gradient at example {int((~gradients.isfinite()).nonzero()[0, 0])} is not finite; allowed: a model whose "
+                               "every token attends to some token, padding too")
+        return gradients
 
 
 @contextmanager
@@ -236,17 +247,33 @@ def at_projections(blocks: Sequence[Block], change: Callable[[int, Tensor], Tens
 
 
 def replacement_of(mode: str, mean: Tensor, heads: int, *gone: int) -> Callable[[Tensor], Tensor]:
-    """What puts the outputs of the heads `gone` of a layer of so many heads at zero, at `mean`, or at those of another example."""
+    """What puts the outputs of the heads `gone` of a layer of so many heads at zero or at `mean`."""
     def replace(mixed: Tensor) -> Tensor:
         size, changed = mixed.shape[-1] // heads, mixed.clone()
-        if mode == "resample" and len(mixed) < 2:
-            raise UsageError("mode: is 'resample' with a batch of one example; allowed: from two")
         for head in gone:
             part = slice((head - 1) * size, head * size)
-            if mode == "resample":
-                changed[..., part] = mixed.roll(1, 0)[..., part]
-            else:
-                changed[..., part] = 0.0 if mode == "zero" else mean[part].to(mixed)
+            changed[..., part] = 0.0 if mode == "zero" else mean[part].to(mixed)
+        return changed
+    return replace
+
+
+def resampled(heads: int, head: int, mask: Any) -> Callable[[Tensor], Tensor]:
+    """What puts the output of a head, of so many in its layer, at that of the example before it in the batch.
+
+    Real tokens go by their number among the real tokens of their example, wherever its padding stands. Where the other
+    example has fewer, its tokens come again from the first. Padding keeps its own output.
+    """
+    def replace(mixed: Tensor) -> Tensor:
+        if len(mixed) < 2:
+            raise UsageError("mode: is 'resample' with a batch of one example; allowed: from two")
+        real = torch.ones(mixed.shape[:2], dtype=torch.bool) if mask is None else torch.as_tensor(mask).cpu() != 0
+        size, changed = mixed.shape[-1] // heads, mixed.clone()
+        part = slice((head - 1) * size, head * size)
+        places = [row.nonzero()[:, 0] for row in real]
+        for example, own in enumerate(places):
+            other = places[example - 1]
+            taken = other[torch.arange(len(own)) % len(other)].to(mixed.device)
+            changed[example, own.to(mixed.device), part] = mixed[example - 1, taken, part]
         return changed
     return replace
 
@@ -277,8 +304,9 @@ def targets_of(model: Any, sets: Mapping[str, tuple[Mapping[str, Any], Any]], cl
     """
     sources = {name: Source(lambda: iter(()), checked_encoded(model, f"{name}: {inputs}", encoded), {"labels": labels},
                             inputs) for name, (encoded, labels) in sets.items()}
-    found = {name: torch.as_tensor(array, dtype=torch.float64)
-             for name, array in checked_labels(sources, checked_classes(classes)).items()}
+    with outside_inference_mode():
+        found = {name: torch.as_tensor(array, dtype=torch.float64)
+                 for name, array in checked_labels(sources, checked_classes(classes)).items()}
     targets = {name: array[:, None] if array.ndim == 1 else array for name, array in found.items()}
     faults = label_faults(targets["train"].numpy())
     if faults:

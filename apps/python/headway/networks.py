@@ -26,6 +26,7 @@ from headway.network_arguments import (checked_encoded, checked_form, checked_in
 from headway.network_batches import (array_blocks, evaluating, hugging_face_blocks,
                                      require_examples, torch_blocks)
 from headway.network_masks import checked_mask
+from headway.network_tokens import placed
 from headway.network_writer import Options, Source, write_network
 from headway.paths import described
 from headway.signatures import with_known_arguments
@@ -141,7 +142,8 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         An encoder or a decoder, with a head or without, loaded with attn_implementation="eager": other
         implementations return no attention.
     encoded : mapping of str to array_like of shape (P, S)
-        What the tokenizer returns, padded to one length for all splits. Its attention_mask tells padding.
+        What the tokenizer returns, padded to one length for all splits. Its attention_mask tells padding, on either side.
+        Where padding would move the positions of tokens, the model gets position_ids, and a warning says so.
     labels : array_like of shape (P,) or (P, C)
         Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together
         with `classes`. All else are real targets. The file has two classes as -1 and +1, more as one-hot.
@@ -218,6 +220,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
     if contributions:
         require_torch("headway.from_hugging_face: form=\"contributions\"")
     counts = {name: checked_encoded(model, f"{name}: encoded", given["encoded"]) for name, given in splits.items()}
+    splits = {name: {**given, "encoded": placed(model, f"{name}: encoded", given["encoded"])} for name, given in splits.items()}
     if contributions:
         from headway.network_blocks import stack_of
         from headway.network_contributions import hugging_face_states

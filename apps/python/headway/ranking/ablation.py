@@ -65,7 +65,7 @@ def _check_layer(network: Network, few: Mapping[str, Any], mean: Tensor, layer: 
             said = network.embeddings_from([batch], {} if change is None else {layer: change})
         if not watched.calls:
             raise _failed(CHECKS[0], layer, None, "the output projection is never called as a module")
-        return (*watched.calls[0], said)
+        return (*(_at_real(one, batch.mask) for one in watched.calls[0]), said)
 
     entered, left, whole = run(None)
     limit = LARGEST_GAP.get(entered.dtype, LOOSEST)
@@ -113,6 +113,11 @@ def _attention_gone(network: Network, layer: int) -> Iterator[None]:
         yield
     finally:
         handle.remove()
+
+
+def _at_real(array: Tensor, mask: Any) -> Tensor:
+    """Rows [n, ..] of the real tokens of [b, S, ..]; without a mask all as they are."""
+    return array if mask is None else array[torch.as_tensor(mask).to(array.device) != 0]
 
 
 def _gap(found: Tensor, wanted: Tensor, scale: Tensor) -> float:

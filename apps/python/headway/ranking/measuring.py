@@ -10,10 +10,11 @@ import numpy as np
 import torch
 
 from headway.errors import UsageError
-from headway.head_removal import entropies
+from headway.head_removal import entropies, finite_entropies
 from headway.network_batches import evaluating, hugging_face_answers
-from headway.network_contributions import contribution_blocks, hugging_face_states
+from headway.network_contributions import PartsMissError, contribution_blocks, hugging_face_states
 from headway.network_removal import Network, replacement_of, targets_of
+from headway.network_tokens import placed
 from headway.probes import Probe
 from headway.progress import Progress
 from headway.ranking.ablation import check_removal
@@ -53,6 +54,7 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
     network = Network(model, options.readout, options.batch_size, options.grouped)
     kept = network.kept(options.layers)
     y = targets_of(model, {"train": (encoded, labels)}, options.classes, "inputs")["train"].numpy()
+    encoded = placed(model, "train: inputs", encoded)
     rows = network.rows(kept)
     check(len(rows[0]))
     tell = progress or (lambda stage, done, total: None)
@@ -133,7 +135,10 @@ class _Scores:
                 raise
             self.left_out.append("attention_entropy and cuts (load the model with attn_implementation=\"eager\")")
             return
-        self._cuts()
+        try:
+            self._cuts()
+        except PartsMissError as error:
+            self.left_out.append(f"cuts ({error})")
 
     def _gradient(self) -> None:
         readout = self.readout
@@ -162,7 +167,7 @@ class _Scores:
             counts.append(found[1].numpy())
         count = np.concatenate(counts)
         total = self._of_units(np.concatenate(sums).T)
-        entropy = total.sum(1) / count.sum()
+        entropy = finite_entropies(total.sum(1) / count.sum())
         self.values["attention_entropy"] = entropy
         self.errors["attention_entropy"] = np.sqrt(np.square(total - entropy[:, None] * count).sum(1)) / count.sum()
         self.passes["attention_entropy"] = 1.0

@@ -9,6 +9,7 @@ import numpy as np
 
 from headway.network_batches import evaluating
 from headway.network_removal import Network, replacement_of, targets_of
+from headway.network_tokens import placed
 from headway.progress import Progress
 from headway.ranking.checks import check_model
 from headway.ranking.cumulative import Curves, RemovalCurves, checked_most, random_orders
@@ -25,6 +26,7 @@ def remove_in_order(model: Any, sets: Mapping[str, tuple[Mapping[str, Any], Any]
     rows = list(zip(ranking.layers, ranking.heads))
     ranking.check_model(network.heads)
     targets = {name: array.numpy() for name, array in targets_of(model, sets, classes, "inputs").items()}
+    sets = {name: (placed(model, f"{name}: inputs", encoded), labels) for name, (encoded, labels) in sets.items()}
     count, tell = checked_most(most, len(rows)), progress or (lambda stage, done, total: None)
     mode = ranking.mode
     with evaluating(model, batch_size, torch_attention=False):
