@@ -14,6 +14,7 @@ import re
 import tempfile
 import unittest
 import warnings
+from pathlib import Path
 
 import headway
 from headway import figures, latent_results, network_predictions, network_results, prediction_results, result_points, signatures, training_results

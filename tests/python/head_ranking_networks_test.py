@@ -336,6 +336,17 @@ class OtherTools(RankingTest):
         ranking = headway.rank_heads(model, batch, SIGNS, theory=False, grouped=False, layers=[-1], **QUIET)
         self.refused(headway.UsageError, "queries that share keys", lambda: ranking.to_duo_attention(self.folder, model))
 
+    def test_duo_attention_is_of_decoders(self):
+        for kind, decodes in (("Bert", False), ("Albert", False), ("GPT2", True), ("Llama", True)):
+            model = make_model(kind)
+            ranking = headway.rank_heads(model, encoded(), SIGNS, theory=False, layers=[-1], **QUIET)
+            if decodes:
+                ranking.to_duo_attention(self.folder / kind, model)
+            else:
+                self.refused(headway.UsageError, f"model: {kind}Model is no decoder", lambda: ranking.to_duo_attention(self.folder, model))
+        model = make_model("Bert", is_decoder=True)  # whose mask is causal
+        headway.rank_heads(model, encoded(), SIGNS, theory=False, layers=[-1], **QUIET).to_duo_attention(self.folder / "causal", model)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -152,6 +152,34 @@ class Inputs(unittest.TestCase):
         self.refused("position_ids: go from 0 to 16; allowed: 0 to 15", make_model("GPT2"), encoded() | {
             "position_ids": torch.arange(S).repeat(P, 1) + torch.tensor([[0] * (S - 1) + [16 - S + 1]])})
 
+    def test_what_has_other_shapes_is_named(self):
+        """A mask that all examples share, and a test set of other length for a model with a mask of its own."""
+        class Causal(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1)
+
+            def forward(self, x, mask=None):
+                return self.net(x, mask=torch.ones(S, S).triu(1).bool() if mask is None else mask)
+        x, shared, words = torch.randn(P, S, 8), torch.ones(S, S).triu(1).bool(), "mask [S, S], is part of the model"
+
+        def refused(call, *words):
+            with self.assertRaises(headway.UsageError) as caught:
+                call()
+            for word in words:
+                self.assertIn(word, str(caught.exception))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for form in ("attention", "contributions"):
+            def write(inputs, **options):
+                return lambda: headway.from_torch(f"{folder.name}/a.h5", Causal(), inputs, SIGNS, readout="mean", form=form, **options)
+            with self.subTest(form=form):
+                refused(write({"x": x, "mask": shared}),
+                                    "train: inputs: mask: has shape [7, 7], and x has 9 examples", words)
+                refused(write((x, shared)), "train: inputs: number 2: has shape [7, 7]", words)
+                refused(write({"x": x}, test={"inputs": {"x": x[:6, :-1]}, "labels": SIGNS[:6]}),
+                                    "test: inputs: x: has examples of shape [6, 8], of which the model says: ", "allowed: [7, 8], as of train")
+
     def test_inference_mode_changes_nothing(self):
         model, batch = make_model("Bert"), encoded()
         calls = {"gradient": lambda given: headway.gradient_sensitivity(model, given, SIGNS, readout="mean")["sensitivity"],

@@ -264,7 +264,7 @@ class HuggingFace(NetworkTest):
         refused(["train: encoded: 0 examples"], encoded=model.encoded([]), labels=signs(0), error=headway.BadDataError)
         refused(["train: encoded: have 7 examples, and labels have shape [3]"], labels=signs(3),
                 error=headway.BadDataError)
-        refused(["of [6, 7] examples"], encoded=model.encoded() | {"token_type_ids": np.ones((6, S))})
+        refused(["token_type_ids: has shape [6, 5], and input_ids has 7 examples"], encoded=model.encoded() | {"token_type_ids": np.ones((6, S))})
         refused(["test: encoded is missing"], test={"labels": signs(2)})
         self.assertTrue(model.training)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from headway.dataset_checks import set_name_fault
-from headway.errors import UsageError
-from headway.network_batches import examples_in
+from headway.errors import HeadwayError, UsageError
+from headway.network_batches import examples_in, named_members
 from headway.network_masks import checked_mask, require_words
 from headway.network_tokens import require_rows, require_tokens_known
 from headway.network_writer import Options, Source
@@ -77,6 +77,19 @@ def checked_inputs(name: str, inputs: Any) -> int:
         raise UsageError(f"{name}: is {found}; allowed: a tensor, a tuple of tensors, or a mapping of names to "
                          "tensors, the first index being the example")
     return examples_in(inputs, name)
+
+
+def as_of_train(blocks: Iterator[Any], name: str, given: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[Any]:
+    """The blocks of a split. If the model fails on one, and its inputs have other shapes than those of "train", a UsageError says so."""
+    try:
+        yield from blocks
+    except RuntimeError as error:
+        own, first = ({key: list(np.shape(value)[1:]) for key, value in named_members(split["inputs"]).items()} for split in (given, train))
+        other = next((key for key, shape in own.items() if shape != first.get(key)), None)
+        if other is None or isinstance(error, HeadwayError):
+            raise
+        raise UsageError(f"{name}: inputs: {other}: has examples of shape {own[other]}, of which the model says: {error}; allowed: {first[other]}, "
+                         "as of train. Pad all splits to one length") from error
 
 
 def checked_layers(layers: int | Sequence[int] | None, count: Callable[[], int]) -> list[int] | None:

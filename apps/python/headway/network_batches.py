@@ -32,14 +32,17 @@ class Block:
 
 def examples_in(batch: Any, name: str = "inputs") -> int:
     """How many examples there are in a tensor, a tuple or a mapping of tensors; `name` is what a message calls it."""
-    values = members_of(batch)
-    if not values or not all(hasattr(value, "__len__") and getattr(value, "shape", None) != () for value in values):
+    named = named_members(batch)
+    if not named or not all(hasattr(value, "__len__") and getattr(value, "shape", None) != () for value in named.values()):
         raise UsageError(f"{name}: hold something without examples; allowed: tensors or arrays, the "
                          "first index being the example")
-    counts = {len(value) for value in values}
-    if len(counts) != 1:
-        raise UsageError(f"{name}: of {sorted(counts)} examples; allowed: the same number in each")
-    return require_examples(name, counts.pop())
+    first = next(iter(named))
+    count = len(named[first])
+    for key, value in named.items():
+        if len(value) != count:
+            raise UsageError(f"{name}: {key}: has shape {list(np.shape(value))}, and {first} has {count} examples; allowed: as many in each, the "
+                             "first index being the example. What all examples share, such as a mask [S, S], is part of the model")
+    return require_examples(name, count)
 
 
 def require_examples(name: str, count: int) -> int:
@@ -50,9 +53,14 @@ def require_examples(name: str, count: int) -> int:
 
 
 def members_of(batch: Any) -> list[Any]:
+    return list(named_members(batch).values())
+
+
+def named_members(batch: Any) -> dict[str, Any]:
+    """The tensors of a batch by their names, or by their places."""
     if isinstance(batch, Mapping):
-        return list(batch.values())
-    return list(batch) if isinstance(batch, (tuple, list)) else [batch]
+        return dict(batch)
+    return {f"number {place}": value for place, value in enumerate(batch, 1)} if isinstance(batch, (tuple, list)) else {"number 1": batch}
 
 
 # ---- arrays

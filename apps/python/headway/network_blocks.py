@@ -98,6 +98,7 @@ class Stack:
     last_norm: Norm | None
     last: torch.nn.Module
     model_name: str
+    decoder: bool  # its tokens see none that come later
 
     @property
     def precision(self) -> str:
@@ -143,7 +144,7 @@ def _known_stack(model: Any) -> Stack | None:
                 norm = next((found for name in ("ln_f", "norm", "final_layer_norm")
                              if (found := getattr(parent, name, None)) is not None), None)
                 return Stack(blocks, None if norm is None else _norm(norm), norm or layers[-1],
-                             type(model).__name__)
+                             type(model).__name__, kind.decoder or bool(getattr(getattr(model, "config", None), "is_decoder", False)))
     return None
 
 
@@ -226,6 +227,7 @@ class _Kind:
 
     marks: tuple[str, ...]  # attributes that its layers have
     make: Callable[[Any], Block]
+    decoder: bool = False
 
     def layers(self, parent: torch.nn.Module) -> list[torch.nn.Module]:
         found = [module for module in parent.children() if isinstance(module, torch.nn.ModuleList)]
@@ -336,10 +338,10 @@ _KINDS = (
            "output.LayerNorm"), _bert),
     _Kind(("attention.v_lin", "sa_layer_norm", "ffn.lin1", "output_layer_norm"), _distilbert),
     _Albert(("attention.dense", "full_layer_layer_norm", "ffn_output"), _albert),
-    _Kind(("attn.c_attn", "attn.multi_query", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt_bigcode),
-    _Kind(("attn.c_attn", "attn.embed_dim", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt2),
-    _Kind(("attn.c_attn", "attn.split_size", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _openai_gpt),
+    _Kind(("attn.c_attn", "attn.multi_query", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt_bigcode, True),
+    _Kind(("attn.c_attn", "attn.embed_dim", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _gpt2, True),
+    _Kind(("attn.c_attn", "attn.split_size", "ln_1", "ln_2", "mlp.c_fc", "mlp.act"), _openai_gpt, True),
     _Kind(("self_attn.v_proj", "self_attn.o_proj", "self_attn.head_dim", "input_layernorm",
-           "post_attention_layernorm", "mlp.gate_proj", "mlp.act_fn"), _llama),
+           "post_attention_layernorm", "mlp.gate_proj", "mlp.act_fn"), _llama, True),
     _Kind(("self_attn.out_proj", "norm1", "norm2", "linear1", "linear2", "activation"), _torch),
 )

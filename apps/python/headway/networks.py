@@ -21,7 +21,7 @@ import numpy as np
 
 from headway.errors import UsageError
 from headway.files import path_to_write
-from headway.network_arguments import (checked_encoded, checked_form, checked_inputs, checked_layers, note_of,
+from headway.network_arguments import (as_of_train, checked_encoded, checked_form, checked_inputs, checked_layers, note_of,
                                        splits_of, write_parts)
 from headway.network_batches import (array_blocks, evaluating, hugging_face_blocks,
                                      require_examples, torch_blocks)
@@ -339,14 +339,13 @@ def from_torch(path: str | os.PathLike, model: Any, inputs: Any, labels: ArrayLi
         stack = stack_of(model)
 
         def states(name, given, first):
-            return torch_states(model, stack, given, first, batch_size, name)
+            return as_of_train(torch_states(model, stack, given, first, batch_size, name), name, given, splits["train"])
         with evaluating(model, batch_size, torch_attention=True):
             return write_parts(path_to_write(path), stack, states, splits, "inputs",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     sources = {
-        name: Source(lambda name=name, given=given: torch_blocks(model, given, kept, batch_size,
-                                                                   name),
-                      counts[name], given)
+        name: Source(lambda name=name, given=given: as_of_train(torch_blocks(model, given, kept, batch_size, name), name, given,
+                                                               splits["train"]), counts[name], given)
         for name, given in splits.items()}
     options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=True):

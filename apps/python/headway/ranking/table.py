@@ -207,7 +207,7 @@ class HeadRanking(HeadTable):
         folder : path
             Gets `full_attention_heads.tsv`, a row for each layer, and `config.json`. The folder is made.
         model : transformers.PreTrainedModel
-            The model that was ranked. Its heads that were not ranked are kept.
+            The model that was ranked, a decoder. Its heads that were not ranked are kept.
         column : str, default: 'estimate'
             The column that decides.
         sink_size, recent_size : int, default: 128, 256
@@ -221,7 +221,7 @@ class HeadRanking(HeadTable):
         Raises
         ------
         UsageError
-            A column or size that is not allowed, or another model.
+            A column or size that is not allowed, another model, or one that is no decoder.
         CannotWriteError
             A file cannot be written.
 
@@ -231,7 +231,11 @@ class HeadRanking(HeadTable):
         `rank_heads(..., grouped=False)` the columns would be queries, so such a ranking is refused.
         """
         from headway.network_blocks import stack_of
-        blocks = stack_of(model).blocks
+        stack = stack_of(model)
+        if not stack.decoder:
+            raise UsageError(f"model: {stack.model_name} is no decoder; allowed for DuoAttention, which shortens what a decoder keeps of earlier "
+                             "tokens: one like GPT-2 or Llama")
+        blocks = stack.blocks
         if not self.attributes.get("grouped", True) and any(block.heads != block.value_heads for block in blocks):
             raise UsageError("ranking: is of queries that share keys and values; allowed for DuoAttention: one of heads with keys "
                              "and values of their own, rank_heads(..., grouped=True)")
