@@ -122,8 +122,8 @@ class Inputs(unittest.TestCase):
         lists = {key: value.tolist() for key, value in batch.items()}
         options = {"layers": [-1], "readout": "mean", "batch_size": 4}
         for mode in ("zero", "resample"):
-            expected = headway.ablate_heads(model, batch, SIGNS, mode=mode, **options)["loss_change"]
-            np.testing.assert_array_equal(headway.ablate_heads(model, lists, SIGNS, mode=mode, **options)["loss_change"], expected)
+            expected = headway.ablate_heads(model, batch, SIGNS, mode=mode, **options)["loss_rise"]
+            np.testing.assert_array_equal(headway.ablate_heads(model, lists, SIGNS, mode=mode, **options)["loss_rise"], expected)
         lists["input_ids"][3].append(7)
         self.refused("input_ids: has rows of 7 to 8 tokens; allowed: rows of one length", model, lists)
         self.refused("attention_mask[0]: is 1 for padding (token 0)", model, {
@@ -183,7 +183,7 @@ class Inputs(unittest.TestCase):
     def test_inference_mode_changes_nothing(self):
         model, batch = make_model("Bert"), encoded()
         calls = {"gradient": lambda given: headway.gradient_sensitivity(model, given, SIGNS, readout="mean")["sensitivity"],
-                 "logistic": lambda given: headway.ablate_heads(model, given, SIGNS, probe="logistic", layers=[-1])["loss_change"],
+                 "logistic": lambda given: headway.ablate_heads(model, given, SIGNS, probe="logistic", layers=[-1])["loss_rise"],
                  "ranking": lambda given: headway.rank_heads(model, given, SIGNS, **QUIET)["gradient"]}
         for name, call in calls.items():
             expected = call(batch)

@@ -50,7 +50,7 @@ class Tokens(unittest.TestCase):
     def measured(self, model, batch, readout):
         """Every number that Headway says of these examples."""
         options = {"readout": readout, "batch_size": 4, "penalty": 1.0}
-        found = {mode: headway.ablate_heads(model, batch, SIGNS, mode=mode, **options)["loss_change"] for mode in ("zero", "mean", "resample")}
+        found = {mode: headway.ablate_heads(model, batch, SIGNS, mode=mode, **options)["loss_rise"] for mode in ("zero", "mean", "resample")}
         found["sensitivity"] = headway.gradient_sensitivity(model, batch, SIGNS, **options)["sensitivity"]
         found["entropy"] = headway.head_baselines(model, batch, batch_size=4)["attention_entropy"]
         ranking = headway.rank_heads(model, batch, SIGNS, theory=False, progress=False, **options)
@@ -117,7 +117,7 @@ class Tokens(unittest.TestCase):
         whole = torch.tensor(pooled(None))
         probe = fit_probe("ridge", whole, y, 1.0)
         changes = [float((probe.losses(torch.tensor(pooled(head)), y) - probe.losses(whole, y)).mean()) for head in range(4)]
-        np.testing.assert_allclose(table["loss_change"], changes, rtol=1e-9)
+        np.testing.assert_allclose(table["loss_rise"], changes, rtol=1e-9)
 
     def test_positions_are_given_only_where_padding_moves_them(self):
         for kind, warned in (("GPT2", True), ("Bert", True), ("Llama", False)):
@@ -197,7 +197,7 @@ class NotNumbers(unittest.TestCase):
             return mixed.masked_fill(padding[:, :, None], torch.nan), weights.masked_fill(padding[:, None, :, None], torch.nan)
 
         options = {"readout": "mean", "batch_size": 16, "layers": [-1]}
-        calls = {**{mode: lambda mode=mode: headway.ablate_heads(model, batch, SIGNS, mode=mode, seed=1, **options)["loss_change"]
+        calls = {**{mode: lambda mode=mode: headway.ablate_heads(model, batch, SIGNS, mode=mode, seed=1, **options)["loss_rise"]
                     for mode in ("zero", "mean")},
                  "gradient": lambda: headway.gradient_sensitivity(model, batch, SIGNS, **options)["sensitivity"],
                  "entropy": lambda: headway.head_baselines(model, batch, layers=[-1])["attention_entropy"],

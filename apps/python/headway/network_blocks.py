@@ -144,8 +144,13 @@ def _known_stack(model: Any) -> Stack | None:
                 norm = next((found for name in ("ln_f", "norm", "final_layer_norm")
                              if (found := getattr(parent, name, None)) is not None), None)
                 return Stack(blocks, None if norm is None else _norm(norm), norm or layers[-1],
-                             type(model).__name__, kind.decoder or bool(getattr(getattr(model, "config", None), "is_decoder", False)))
+                             type(model).__name__, _is_decoder(model, kind, layers[0]))
     return None
+
+
+def _is_decoder(model: Any, kind: _Kind, layer: torch.nn.Module) -> bool:
+    said = [module.is_causal for module in layer.modules() if isinstance(getattr(module, "is_causal", None), bool)]
+    return all(said) if said else kind.decoder or bool(getattr(getattr(model, "config", None), "is_decoder", False))
 
 
 def _made(kind: _Kind, layers: list[torch.nn.Module]) -> tuple[Block, ...] | None:
