@@ -31,11 +31,12 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo notebook test bench reproduce kills soak flips docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
+.PHONY: help build demo notebook test test-processors bench reproduce kills soak flips docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
 	@echo 'make test       the same set-up, then every test that continuous integration runs'
+	@echo 'make test-processors  the tests of numbers with kernels for SSE3, AVX2 and AVX-512, as far as this processor has them'
 	@echo 'make build      the program $(HEADWAY) and the extension module of the Python package'
 	@echo 'make docs       the site of the documentation, in build/docs/site (FIGURES=quick leaves out results that take minutes)'
 	@echo 'make packages   Debian packages of all parts, in build/packages'
@@ -97,6 +98,13 @@ test: dependencies
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset ci --parallel $$(($(JOBS) + 1))  # some tests wait
+
+# OpenBLAS's kernels of three generations of processors: what a test asks of rounding must hold with each.
+test-processors: export TESTING = on
+test-processors: dependencies
+	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
+	@cmake --build --preset release --parallel $(JOBS)
+	@tests/processors.sh build/release $(JOBS)
 
 # JupyterLab where it is, else the older Notebook.
 notebook: build

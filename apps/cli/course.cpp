@@ -12,7 +12,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/schedule/parts.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -148,6 +148,7 @@ void note_environment(const Study& study, Observer& observer) {
                     "limit): goes on with {}",
                     threads, wanted, threads));
   }
+  if (const std::string slow = numerics::blas_warning(); !slow.empty()) observer.warning(slow);
   const BuildInfo build = headway::build_info();
   const char* policy = std::getenv("OMP_WAIT_POLICY");
   observer.note(fmt::format("version {}, commit {}, {}, {}", build.version, build.git_commit,

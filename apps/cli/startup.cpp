@@ -1,5 +1,7 @@
 #include "startup.hpp"
 
+#include <fcntl.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,97 +11,36 @@
 namespace headway::cli {
 namespace {
 
-constexpr const char* kPolicy = "OMP_WAIT_POLICY";
-constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
-
-/// Variables that no library reads while it is loaded.
-constexpr std::array<std::string_view, 9> kLenders = {"PATH", "PWD",   "OLDPWD",  "SHLVL",   "_",
-                                                      "TERM", "SHELL", "LOGNAME", "HOSTNAME"};
-
-/// A setting that stands in the place of another variable until main begins.
-struct Loan {
-  std::array<char, 32> text;
-  char* lender = nullptr;
-};
-
-// Initialised at compile time, since they are used before anything else is.
-constinit Loan policy{{"OMP_WAIT_POLICY=passive"}};
-constinit Loan threads{{"OPENBLAS_NUM_THREADS=1"}};
-
-std::string_view name_in(const char* entry) {
-  const std::string_view text(entry);
-  return text.substr(0, text.find('='));
+bool is_program(const char* path) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  std::array<char, 4> start{};
+  const bool whole = file >= 0 && read(file, start.data(), start.size()) == 4;
+  if (file >= 0) close(file);
+  return whole && std::string_view(start.data(), start.size()) ==
+                      "\x7f"
+                      "ELF";
 }
 
-/// The first entry that `wanted` takes; null where there is none.
-template <class Wanted>
-char** find_entry(char** environment, const Wanted& wanted) {
-  for (char** entry = environment; *entry != nullptr; ++entry) {
-    if (wanted(*entry)) return entry;
-  }
-  return nullptr;
-}
-
-bool has(char** environment, std::string_view name) {
-  return find_entry(environment, [=](char* entry) { return name_in(entry) == name; }) != nullptr;
-}
-
-char** find_lender(char** environment) {
-  return find_entry(environment, [](char* entry) {
-    for (const std::string_view name : kLenders) {
-      if (name_in(entry) == name) return true;
-    }
-    return false;
-  });
-}
-
-/// The dynamic loader calls this before the libraries' own code. The environment is an array that
-/// cannot grow then, and what setenv() does would be lost, since glibc reads the array again later.
-/// So other variables lend their places to those of the two that the user has not set.
-void borrow_places(int /*argc*/, char** /*argv*/, char** environment) {
-  const bool both = !has(environment, kPolicy);
-  if (!has(environment, kThreads)) {
-    char** const first = find_lender(environment);
-    if (first == nullptr || (both && find_lender(first + 1) == nullptr)) return;
-    threads.lender = *first;
-    *first = threads.text.data();
-  }
-  char** const place = both ? find_lender(environment) : nullptr;
-  if (place == nullptr) return;
-  policy.lender = *place;
-  *place = policy.text.data();
-}
-
-[[gnu::section(".preinit_array"),
-  gnu::used]] void (*const before_libraries)(int, char**, char**) = &borrow_places;
-
-void give_back(const Loan& loan) {
-  if (loan.lender == nullptr) return;
-  char** const entry =
-      find_entry(environ, [&loan](char* text) { return text == loan.text.data(); });
-  if (entry != nullptr) *entry = loan.lender;
-}
-
-void set_both() {
-  setenv(kPolicy, "passive", 0);
-  setenv(kThreads, "1", 0);
+/// This program by the name that it was started by, which the process keeps. It needs no /proc.
+/// Null where it cannot be started again so: `ld.so --library-path ... headway` has options that
+/// are lost, and a script whose first line names this program would be started in its place.
+const char* own_path() {
+  const auto path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (getauxval(AT_BASE) == 0 || path == nullptr || !is_program(path)) return nullptr;
+  return path;
 }
 
 }  // namespace
 
 void bind_thread_pools(char** argv) {
-  if (policy.lender != nullptr || threads.lender != nullptr) {  // the libraries have read them
-    give_back(policy);
-    give_back(threads);
-    return set_both();
-  }
-  if (std::getenv(kPolicy) != nullptr) return;  // the user's choice, or the second start
-  std::array<char, 4096> program{};
-  // The path rather than /proc/self/exe itself, which would rename the process to "exe".
-  const ssize_t length = readlink("/proc/self/exe", program.data(), program.size() - 1);
-  if (length <= 0 || static_cast<std::size_t>(length) == program.size() - 1) return;
-  set_both();
-  execv(program.data(), argv);
+  constexpr const char* kPolicy = "OMP_WAIT_POLICY";
+  constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
+  if (std::getenv(kPolicy) != nullptr && std::getenv(kThreads) != nullptr) return;
+  const char* const program = own_path();
+  if (program == nullptr) return;
+  // The second start finds both, and goes on.
+  if (setenv(kPolicy, "passive", 0) != 0 || setenv(kThreads, "1", 0) != 0) return;
+  execv(program, argv);
 }
 
 }  // namespace headway::cli

@@ -2,18 +2,14 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 
 extern "C" {
@@ -28,18 +24,11 @@ void dgesdd_(const char* jobz, const int* m, const int* n, double* a, const int*
              int* iwork, int* info);
 void dsteqr_(const char* compz, const int* n, double* d, double* e, double* z, const int* ldz,
              double* work, int* info);
-// Functions of OpenBLAS that no header declares.
-void* blas_memory_alloc(int position);
-void blas_memory_free(void* buffer);
 // NOLINTEND(readability-identifier-naming)
 }
 
 namespace headway::numerics {
 namespace {
-
-// OpenBLAS maps a buffer for each thread that calls it. If that fails, it tries again for ever.
-constexpr std::size_t kBlasBuffer = std::size_t{160} << 20U;  // bytes of address space, at most
-constexpr int kMostBlasBuffers = 64;  // it has room for twice the threads that it was built for
 
 // BLAS and LAPACK count in 32 bits. A larger number would wrap, and they would compute something
 // else without a word.
@@ -313,27 +302,6 @@ SymmetricEigen tridiagonal_eigen(VectorXd diagonal, VectorXd below) {
   }
   result.values = std::move(diagonal);
   return result;
-}
-
-void use_single_threaded_blas() {
-  openblas_set_num_threads(1);
-  static std::once_flag once;
-  std::call_once(once, [] {
-    const int threads = std::min(resolve_threads(0), kMostBlasBuffers);
-    const std::size_t wanted = kBlasBuffer * static_cast<std::size_t>(threads);
-    void* const probe =
-        ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (probe == MAP_FAILED) throw std::bad_alloc();
-    ::munmap(probe, wanted);
-    // OpenBLAS keeps buffers that are given back. So later threads find one, and map none.
-    std::vector<void*> buffers;
-    for (int t = 0; t < threads; ++t) buffers.push_back(blas_memory_alloc(0));
-    for (void* const buffer : buffers) blas_memory_free(buffer);
-  });
-}
-
-std::string blas_description() {
-  return std::string(openblas_get_config()) + ", kernels for " + openblas_get_corename();
 }
 
 }  // namespace headway::numerics

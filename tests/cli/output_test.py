@@ -5,12 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 import h5py
 
-from support import PROGRAM, ProgramTest, run, wait_until_told, write_path_features
+from support import PROGRAM, SMALL, ProgramTest, run, wait_until_told, write_path_features
 
 
 POINTS = 3000  # of some tens of milliseconds each
@@ -67,7 +66,17 @@ class Inspect(ProgramTest):
         self.assertIn("note", "".join(faults))
 
 
-class Streams(ProgramTest):
+class SlowSweep(ProgramTest):
+    def slow_sweep(self, *before, output=None, executable=None, first=PROGRAM, env=None):
+        """A process that solves many slow points on one thread. `before`: words in front of the command."""
+        widths = ",".join(str(10 + i) for i in range(POINTS))
+        return subprocess.Popen([*before, first, "solve", self.study, "-o", output or self.path("slow.h5"), "--json",
+                                 "--threads", "1", "--set", f"model.widths=[{widths}]", "--set",
+                                 "task.train_examples=400", "--set", "task.features=400"],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, executable=executable, env=env)
+
+
+class Streams(SlowSweep):
     def test_a_full_or_closed_standard_output_is_told(self):
         for verb in ("solve", "align", "prune", "inspect"):
             with self.subTest(verb=verb), open("/dev/full", "w", encoding="utf-8") as full:
@@ -111,17 +120,54 @@ class Streams(ProgramTest):
         for word in ("OpenBLAS", "threads: 2", "instruction sets:", "OMP_WAIT_POLICY=passive"):
             self.assertIn(word, text)
 
+    def test_kernels_fit_the_instruction_set_or_are_the_ones_that_the_user_names(self):
+        environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+        text = run("solve", self.study, "-v", env=environment).stderr
+        if "fma" in text.partition("instruction sets:")[2]:
+            self.assertNotRegex(text, "kernels for (Prescott|Nehalem|Barcelona)")
+            self.assertNotIn("does not know this processor", text)
+        named = run("solve", self.study, "-v", env=environment | {"OPENBLAS_CORETYPE": "Prescott"}).stderr
+        self.assertIn("kernels for Prescott (OPENBLAS_CORETYPE)", named)
+        self.assertNotIn("does not know this processor", named)
+
     def test_waiting_threads_do_not_spin(self):
-        for starts, environment in (1, {"PATH": "/bin", "TERM": "dumb"}), (2, {"PATH": "/bin"}), (2, {}):
-            with self.subTest(environment=environment):
-                environment |= {"OMP_DISPLAY_ENV": "verbose", "LD_DEBUG": "statistics"}
-                text = run("--version", env=environment).stderr
+        own = {"OMP_WAIT_POLICY": "active", "OPENBLAS_NUM_THREADS": "1"}  # the user's choice stays
+        for given, starts in ({}, 2), ({"OMP_WAIT_POLICY": "active"}, 2), (own, 1):
+            with self.subTest(given=given):
+                text = run("--version", env={"OMP_DISPLAY_ENV": "verbose", "LD_DEBUG": "statistics"} | given).stderr
                 self.assertEqual(text.count("total startup time"), starts)
-                self.assertEqual(text.count("GOMP_SPINCOUNT = '0'"), 1)
-                environment["OMP_WAIT_POLICY"] = "active"  # the user's choice stays
-                text = run("--version", env=environment).stderr
-                self.assertEqual(text.count("total startup time"), 1)
-                self.assertNotIn("GOMP_SPINCOUNT = '0'", text)
+                self.assertEqual(text.count("GOMP_SPINCOUNT = '0'"), 0 if given else 1)
+
+    def test_the_second_start_is_the_process_that_was_started(self):
+        name = self.path("named")
+        os.symlink(PROGRAM, name)
+        with self.slow_sweep(executable=name, first="first", env={"A": "b"}) as process:
+            wait_until_told(process, signal.SIGTERM)
+
+            def of_process(what):
+                with open(f"/proc/{process.pid}/{what}", encoding="utf-8") as file:
+                    return file.read().rstrip("\0\n").split("\0")
+            self.assertEqual(of_process("cmdline")[:2], ["first", "solve"])
+            self.assertEqual(of_process("comm"), ["named"])
+            self.assertEqual(of_process("environ"), ["A=b", "OMP_WAIT_POLICY=passive", "OPENBLAS_NUM_THREADS=1"])
+            process.kill()
+            process.communicate(timeout=60)
+
+    def test_what_cannot_be_started_again_goes_on(self):
+        loader = "/lib64/ld-linux-x86-64.so.2"
+        script = self.path("script")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f"#!{PROGRAM} inspect\n{SMALL}")
+        os.chmod(script, 0o755)
+        for command, word in ([loader, PROGRAM, "--version"], "commit"), ([script], 'name = "small"'):
+            if not os.path.exists(command[0]):
+                continue
+            with self.subTest(command=command[0]):
+                process = subprocess.run(command, env={"LD_DEBUG": "statistics"}, capture_output=True, text=True,
+                                         check=False, timeout=60)
+                self.assertEqual(process.returncode, 0, process.stderr)
+                self.assertIn(word, process.stdout)
+                self.assertEqual(process.stderr.count("total startup time"), 1)
 
 
 class OutputFile(ProgramTest):
@@ -187,28 +233,30 @@ class ExitCodes(ProgramTest):
         self.assertRegex(run("--version").stdout, r"^headway \d+\.\d+\.\d+\n")
 
 
-class Interruption(ProgramTest):
+class Interruption(SlowSweep):
     def interrupt(self, signal_number, before=(), then=None):
         """Stops a sweep of many slow points; returns exit code, streams, result path.
 
-        `before`: words in front of the command. `then`: a signal that follows a second later.
+        `before`: words in front of the command. `then`: a signal that follows when it still computes.
         """
         output = self.path("out.h5")
-        widths = ",".join(str(10 + i) for i in range(POINTS))
-        with subprocess.Popen([*before, PROGRAM, "solve", self.study, "-o", output, "--json", "--threads",
-                               "1", "--set", f"model.widths=[{widths}]", "--set",
-                               "task.train_examples=400", "--set", "task.features=400"],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            wait_until_told(process, signal.SIGTERM)
-            time.sleep(1.0)  # into the work
-            self.assertIsNone(process.poll(), "too quick to be interrupted")
+        with self.slow_sweep(*before, output=output) as process:
+            shown = self.read_until_computing(process)
             process.send_signal(signal_number)
             if then is not None:
-                time.sleep(1.0)
-                self.assertIsNone(process.poll(), "ended by the first signal")
+                shown += self.read_until_computing(process)
                 process.send_signal(then)
             stdout, stderr = process.communicate(timeout=60)
-        return process.returncode, stdout, stderr, output
+        return process.returncode, stdout, shown + stderr, output
+
+    def read_until_computing(self, process):
+        """What it tells up to its next line of progress, which comes every three seconds of computing points."""
+        shown = ""
+        for line in process.stderr:
+            shown += line
+            if line.startswith("solve: "):
+                return shown
+        self.fail("ended before it told of any point:\n" + shown)
 
     def test_a_partial_result_is_written_and_marked(self):
         for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,5 @@
 // Intervals of rankings, on drawn problems whose true rises are measured on many fresh examples.
+// The seeds fix all of it, and rounding moves an interval by no more than itself.
 #include <array>
 #include <cmath>
 #include <optional>

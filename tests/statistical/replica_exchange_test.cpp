@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "chance.hpp"
 #include "headway/posterior/tempered_evidence.hpp"
 #include "headway/sampling/sample.hpp"
 #include "sampling_targets.hpp"
@@ -13,7 +14,7 @@ using headway::testing::TwoModesTarget;
 
 namespace {
 
-constexpr double kLargestZ = 5.0;
+const double kLargestZ = testing::largest_chain_z(3);
 
 sampling::SamplerOptions options_of(int replicas) {
   sampling::SamplerOptions options;
@@ -64,7 +65,7 @@ TEST_CASE("chains with replicas have both modes in the right shares, and the evi
   const sampling::SamplingResult result = sampling::sample(TwoModesTarget(), options_of(6));
   const sampling::QuantityDiagnostics share = share_of_mode(result);
   INFO("share " << share.mean << " +- " << share.mcse_mean << ", R-hat " << share.rhat);
-  CHECK(share.rhat < 1.02);
+  CHECK(share.rhat < testing::largest_rhat(share.ess_bulk, 4, 1));
   CHECK(std::abs(share.mean - TwoModesTarget::kShare) < kLargestZ * share.mcse_mean);
   CHECK(share.mcse_mean < 0.03);
   const posterior::TemperedEvidence evidence = posterior::tempered_evidence(tempered(result));
@@ -89,7 +90,8 @@ TEST_CASE("exchanges with a wrong likelihood are noticed") {
 }
 
 TEST_CASE("errors of the evidence are those of repetitions") {
-  // z of 40 short runs: its mean square is 1 within its own error.
+  // z of 40 short runs: their mean square is 1 within its own error. A quarter is added, since an
+  // error from so short a run is itself off by a tenth.
   double squares = 0.0;
   double integral_squares = 0.0;
   constexpr int kRuns = 40;
@@ -105,7 +107,8 @@ TEST_CASE("errors of the evidence are those of repetitions") {
     integral_squares += std::pow((e.integral - expected) / e.integral_error, 2) / kRuns;
   }
   INFO("mean squares of z: " << squares << ", " << integral_squares);
-  CHECK(squares > 0.4);
-  CHECK(squares < 2.2);
-  CHECK(integral_squares < 2.2);
+  const testing::MeanSquare allowed = testing::mean_square_of_z(kRuns);
+  CHECK(squares > allowed.least / 1.25);
+  CHECK(squares < allowed.most * 1.25);
+  CHECK(integral_squares < allowed.most * 1.25);
 }

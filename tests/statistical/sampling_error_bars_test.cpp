@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "catch.hpp"
+#include "chance.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "monte_carlo_errors.hpp"
@@ -17,6 +18,7 @@ using namespace headway::sampling;  // NOLINT
 namespace {
 
 constexpr int kRepetitions = 1000;
+const double kZ = testing::largest_z(20);  // five comparisons at four phi
 constexpr Index kDraws = 500;
 constexpr Index kChains = 4;
 
@@ -80,16 +82,16 @@ TEST_CASE("effective sample sizes and error bars of AR(1) chains are right, naiv
   const double total = kDraws * kChains;
   const auto ess = [total](double rho) { return total * (1.0 - rho) / (1.0 + rho); };
   // The truncated, monotone sum has a known small bias; 5 per cent besides the sampling error.
-  CHECK(std::abs(c.ess.mean() / ess(phi) - 1.0) < 0.05 + 5.0 * c.ess.error() / ess(phi));
+  CHECK(std::abs(c.ess.mean() / ess(phi) - 1.0) < 0.05 + kZ * c.ess.error() / ess(phi));
   const double squares = ess(phi * phi);
   CHECK(std::abs(c.ess_of_square.mean() / squares - 1.0) <
-        0.05 + 5.0 * c.ess_of_square.error() / squares);
+        0.05 + kZ * c.ess_of_square.error() / squares);
   // Mean squared ratio 1; at most 10 per cent off for the noise of the error bars themselves.
   for (const Average* ratio : {&c.mean, &c.sd, &c.quantile}) {
-    CHECK(std::abs(ratio->mean() - 1.0) < 0.1 + 5.0 * ratio->error());
+    CHECK(std::abs(ratio->mean() - 1.0) < 0.1 + kZ * ratio->error());
   }
   // Error bars that forget the autocorrelation are noticed: their mean squared ratio is tau.
-  if (phi != 0.0) CHECK_FALSE(std::abs(c.naive.mean() - 1.0) < 0.1 + 5.0 * c.naive.error());
+  if (phi != 0.0) CHECK_FALSE(std::abs(c.naive.mean() - 1.0) < 0.1 + kZ * c.naive.error());
 }
 
 TEST_CASE("R-hat of chains from one distribution falls to 1, of others does not") {

@@ -1,12 +1,13 @@
 // Whole runs, warm-up and adaptation included, against distributions with known moments and
-// quantiles. Deviations are measured in Monte Carlo standard errors; the bound is Bonferroni's for
-// 1e-6 over all comparisons of a test case.
+// quantiles. Deviations are measured in Monte Carlo standard errors; the bound is Bonferroni's over
+// all comparisons of this file.
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "chance.hpp"
 #include "headway/sampling/sample.hpp"
 #include "larger.hpp"
 #include "monte_carlo_errors.hpp"
@@ -21,14 +22,15 @@ using testing::FunctionTarget;
 using testing::GaussianTarget;
 using testing::GibbsPairTarget;
 
-// Gathers |estimate - truth| / standard error and compares the largest with the bound for as many
-// comparisons.
+// Five comparisons a dimension: of 72 with four metrics, of 28 more, and some others.
+constexpr double kComparisons = 1700.0;
+
+// Gathers |estimate - truth| / standard error and compares the largest with the bound.
 class Comparison {
  public:
   void add(double estimate, double truth, double error) {
     largest_ = headway::testing::larger(largest_, std::abs(estimate - truth) / error);
     finite_ = finite_ && std::isfinite(estimate) && error > 0.0;
-    ++count_;
   }
   void add_gaussian(const SamplingResult& result, const VectorXd& mean,
                     const MatrixXd& covariance) {
@@ -48,15 +50,12 @@ class Comparison {
     add(quantile(draws, probability), truth, testing::mcse_quantile(draws, probability));
   }
   [[nodiscard]] bool holds() const {
-    constexpr double kAlpha = 1e-6;
-    const double tail = 0.5 * kAlpha / count_;
-    return finite_ && largest_ < boost::math::quantile(complement(boost::math::normal(), tail));
+    return finite_ && largest_ < testing::largest_chain_z(kComparisons);
   }
   [[nodiscard]] double largest() const { return largest_; }
 
  private:
   double largest_ = 0.0;
-  int count_ = 0;
   bool finite_ = true;
 };
 
@@ -69,9 +68,17 @@ SamplerOptions one_thread(SamplerKind kind, MetricKind metric = MetricKind::kDia
   return options;
 }
 
+// As a summary without warnings, but R-hat and effective draws have limits that chance leaves
+// alone.
 void check_healthy(const SamplingResult& result) {
-  INFO(result.summary.full_report());
-  CHECK(result.summary.warnings.empty());
+  const SamplingSummary& s = result.summary;
+  INFO(s.full_report());
+  for (const Index divergences : s.divergences) CHECK(divergences == 0);
+  CHECK(s.saturated == 0);
+  for (const double energies : s.ebfmi) CHECK_FALSE(energies < 0.3);
+  CHECK(s.rhat_max < testing::largest_rhat(s.ess_bulk_min, s.chains, 500));
+  CHECK(s.ess_bulk_min > 200.0);
+  CHECK(s.ess_tail_min > 200.0);
 }
 
 }  // namespace
@@ -144,7 +151,7 @@ TEST_CASE("NUTS draws a heavy-tailed target: five Student t with 4 degrees of fr
   }
   INFO("largest deviation " << comparison.largest() << " standard errors");
   CHECK(comparison.holds());
-  CHECK(result.summary.rhat_max < 1.01);
+  CHECK(result.summary.rhat_max < testing::largest_rhat(result.summary.ess_bulk_min, 4, 5));
 }
 
 TEST_CASE("a sampler of another distribution is noticed") {
@@ -210,6 +217,6 @@ TEST_CASE("unadjusted Langevin shows its bias") {
   const QuantityDiagnostics& q = result.coordinates[0];
   const double biased_sd = std::sqrt(1.0 / (1.0 - 0.16));
   const double error = testing::mcse_sd(result.coordinate_draws(0));
-  CHECK(std::abs(q.sd - biased_sd) < 5.0 * error);
+  CHECK(std::abs(q.sd - biased_sd) < testing::largest_chain_z(1) * error);
   CHECK(q.sd - 1.0 > 8.0 * error);
 }

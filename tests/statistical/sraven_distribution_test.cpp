@@ -1,5 +1,5 @@
-// How SRAVEN instances are distributed. |z| < 5.5 for each check, a chance of 4e-8 each. Each kind
-// of check also notices a broken draw.
+// How SRAVEN instances are distributed: each row of each rule against every rule, and 14 counts.
+// Each kind of check also notices a broken draw.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "chance.hpp"
 #include "chi_squared.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/tasks/sraven.hpp"
@@ -23,7 +24,7 @@ using namespace headway::tasks;
 
 namespace {
 
-constexpr double kZ = 5.5;
+const double kZ = headway::testing::largest_z(3.0 * kSravenRules * kSravenRules + 14.0);
 constexpr int kDraws = 40000;
 constexpr int kValues = 8;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "chance.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
 #include "headway/sampling/sample.hpp"
@@ -19,9 +20,8 @@ using testing::random_weight_data;
 using testing::WeightData;
 using testing::WeightProblem;
 
-// The probability that any of about 100 comparisons in this file exceeds it by chance is 7e-4.
-// Seeds are fixed.
-constexpr double kBound = 4.5;
+// There are about 100 comparisons in this file.
+const double kBound = testing::largest_chain_z(100);
 
 // Per kept draw: the entries of every U_l and of U_a, and f on the first test examples. One column
 // a quantity.
@@ -97,8 +97,10 @@ double largest_deviation(const Quantities& a, const Quantities& b) {
   for (Index q = 0; q < a.size(); ++q) {
     const MatrixXd x = a.draws(q);
     const MatrixXd y = b.draws(q);
-    CHECK(sampling::rank_normalized_rhat(x) < 1.02);
-    CHECK(sampling::rank_normalized_rhat(y) < 1.02);
+    for (const MatrixXd& one : {x, y}) {
+      CHECK(sampling::rank_normalized_rhat(one) <
+            testing::largest_rhat(sampling::ess_bulk(one), static_cast<int>(one.cols()), 100));
+    }
     const double error = std::hypot(sampling::mcse_mean(x), sampling::mcse_mean(y));
     largest = headway::testing::larger(largest, std::abs(x.mean() - y.mean()) / error);
   }

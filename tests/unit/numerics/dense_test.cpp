@@ -277,12 +277,6 @@ TEST_CASE("a matrix of more rows than BLAS counts is refused") {
       Catch::Matchers::ContainsSubstring("2147483658 rows or columns: must be at most 2147483647"));
 }
 
-TEST_CASE("The BLAS describes itself, and stays single-threaded when told twice") {
-  use_single_threaded_blas();
-  use_single_threaded_blas();
-  CHECK(blas_description().find("kernels for") != std::string::npos);
-}
-
 TEST_CASE("the largest entry is infinite where an entry is not finite") {
   MatrixXd a = random_matrix(3, 4, 71);
   a(1, 2) = -50.0;
