@@ -120,26 +120,28 @@ CommandOption jobs_option() {
 }
 
 std::vector<ExplainedTable> train_tables() {
-  return {{"A row for each variant",
-           {kVariantColumn,
-            kSeedsColumn,
-            {"parameters", "numbers that are trained"},
-            {"flops/step", "floating-point operations of a training step"},
-            {"train loss",
-             "training loss since the record before, at most train.log_every steps; mean over "
-             "seeds with its standard error"},
-            {"SPLIT METRIC",
-             "a column for each split and metric, \"held_out r2\" say: score at the end, mean over "
-             "seeds with its standard error; - where a row has none"},
-            {"steps/s", "training steps for each second"},
-            {"seconds", "time that training took, all seeds together"},
-            {"*", "marks a row with runs that were interrupted or diverged; no mean has them"}}},
-          {"With --dry-run, a row for each run",
-           {{"run, seed", "its number in the sweep, and its seed"},
-            {"tokens", "length of a sequence"},
-            {"attention", "share of the operations that attention takes"},
-            {"steps, flops", "steps of the run, and its operations in all"},
-            {"device", "where it would be trained"}}}};
+  return {
+      {"A row for each variant",
+       {kVariantColumn,
+        kSeedsColumn,
+        {"parameters", "numbers that are trained"},
+        {"flops/step", "floating-point operations of a training step"},
+        {"train loss",
+         "training loss since the record before, at most train.log_every steps, of texts in nats "
+         "a token; mean over "
+         "seeds with its standard error"},
+        {"SPLIT METRIC",
+         "a column for each split and metric, \"held_out r2\" say: score at the end, mean over "
+         "seeds with its standard error; - where a row has none"},
+        {"steps/s", "training steps for each second"},
+        {"seconds", "time that training took, all seeds together"},
+        {"*", "marks a row with runs that were interrupted or diverged; no mean has them"}}},
+      {"With --dry-run, a row for each run",
+       {{"run, seed", "its number in the sweep, and its seed"},
+        {"tokens", "length of a sequence"},
+        {"attention", "share of the operations that attention takes"},
+        {"steps, flops", "steps of the run, and its operations in all"},
+        {"device", "where it would be trained"}}}};
 }
 
 }  // namespace

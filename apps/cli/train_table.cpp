@@ -87,8 +87,10 @@ std::string samples_text(const TrainResult& result) {
 std::string train_table(const Study& study, const TrainResult& result) {
   const std::vector<TrainGroup> groups = headway::group_runs(result);
   const std::vector<Column> columns = columns_of(groups);
+  const bool of_text = std::ranges::any_of(
+      columns, [](const Column& column) { return column.second == "bits_per_byte"; });
   std::vector<std::string> header = {"variant<", "seeds<", "parameters", "flops/step",
-                                     "train loss"};
+                                     of_text ? "train loss (nats)" : "train loss"};
   for (const auto& [split, metric] : columns) {
     header.push_back(split + " " + (metric.empty() ? "loss" : metric));
   }

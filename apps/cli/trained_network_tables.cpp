@@ -77,9 +77,12 @@ std::string evaluate_table(const Study& study, const EvaluateResult& result) {
   if (groups.empty()) return out;
   Table table({"variant<", "seeds<", "split<", "metric<", "value"});
   for (const EvaluatedGroup& group : groups) {
+    const bool of_text = std::ranges::any_of(
+        group.metrics, [](const MetricSpread& one) { return one.metric == "bits_per_byte"; });
     for (const MetricSpread& metric : group.metrics) {
-      table.add({group.label, seeds_text(group.seeds), metric.split, metric.metric,
-                 spread_text(metric.value)});
+      const bool in_nats = of_text && metric.metric == "loss";
+      table.add({group.label, seeds_text(group.seeds), metric.split,
+                 in_nats ? "loss (nats)" : metric.metric, spread_text(metric.value)});
     }
   }
   return out + table.text();

@@ -1,6 +1,7 @@
 """Pretrained transformers taken apart: contributions, removal of heads, sensitivity. Needs PyTorch and transformers."""
 
 import importlib.util
+import inspect
 import os
 import tempfile
 import unittest
@@ -300,7 +301,7 @@ class Removal(ModelTest):
             model, batch = make_model(kind), encoded()
             fitted = self.fitted(model, batch, probe)
             whole = self.probe_losses(model, batch, fitted)
-            table = headway.ablate_heads(model, batch, SIGNS, probe=probe, **self.options)
+            table = headway.ablate_heads(model, batch, SIGNS, mode="zero", probe=probe, **self.options)
             self.assertEqual((table.attributes["mode"], table.attributes["examples"]), ("zero", P))
             self.assertAlmostEqual(table.attributes["loss"], whole.mean(), places=6)
             grid = table.grid("loss_rise")
@@ -317,6 +318,14 @@ class Removal(ModelTest):
                 self.assertAlmostEqual(table.grid("loss_rise_error")[layer, head],
                                        change.std(ddof=1) / P ** 0.5, delta=1e-5 * abs(change).max())
 
+    def test_the_default_is_that_of_rank_heads(self):
+        defaults = {inspect.signature(call).parameters["mode"].default for call in (headway.ablate_heads, headway.rank_heads)}
+        self.assertEqual(defaults, {"mean"})
+        model, batch = make_model("Bert"), encoded()
+        tables = [headway.ablate_heads(model, batch, SIGNS, layers=[-1], **mode, **self.options) for mode in ({}, {"mode": "mean"})]
+        np.testing.assert_array_equal(*(table["loss_rise"] for table in tables))
+        self.assertEqual(tables[0].attributes["mode"], "mean")
+
     def test_mean_and_resample_agree_where_nothing_varies(self):
         """Heads whose output is the same for all tokens and examples can be replaced by either."""
         model, batch = make_model("Bert"), encoded()
@@ -326,7 +335,7 @@ class Removal(ModelTest):
         for mode in ("mean", "resample"):
             table = headway.ablate_heads(model, batch, SIGNS, mode=mode, **self.options)
             np.testing.assert_allclose(table["loss_rise"], 0.0, atol=1e-6)
-        zero = headway.ablate_heads(model, batch, SIGNS, layers=[-1], **self.options)
+        zero = headway.ablate_heads(model, batch, SIGNS, layers=[-1], mode="zero", **self.options)
         self.assertGreater(np.abs(zero["loss_rise"]).max(), 1e-3)
 
     def test_losses_are_measured_on_the_test_set_with_classes(self):
@@ -406,7 +415,7 @@ class Removal(ModelTest):
         model, batch = make_model("Albert"), encoded()
         fitted, projection = self.fitted(model, batch), stack_of(model).blocks[0].projection
         whole = self.probe_losses(model, batch, fitted)
-        table = headway.ablate_heads(model, batch, SIGNS, **self.options)
+        table = headway.ablate_heads(model, batch, SIGNS, mode="zero", **self.options)
         self.assertEqual(table.names[HEADS], "L2H1")
         for layer, head in ((0, 3), (1, 1), (2, 0)):
             calls = []

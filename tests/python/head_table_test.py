@@ -38,6 +38,18 @@ class Tables(unittest.TestCase):
         self.assertIn('<th scope="col">a&lt;b</th>', page)
         self.assertEqual(len(self.table()), 3)
 
+    def test_wide_tables_are_shown_in_blocks(self):
+        columns = {f"a_quantity_with_a_long_name_{at}": [at, 10.0 * at] for at in range(9)}
+        with mock.patch.dict("os.environ", {"COLUMNS": "90"}):
+            lines = repr(head_table([1, 1], [1, 2], columns, ["one", "two"])).splitlines()
+        self.assertLessEqual(max(map(len, lines)), 90)
+        headers = [line.split() for line in lines if line.strip().startswith("layer")]
+        self.assertGreater(len(headers), 2)
+        for header in headers:
+            self.assertEqual(header[:3], ["layer", "head", "name"])
+        self.assertEqual([name for header in headers for name in header[3:]], list(columns))
+        self.assertEqual(sum("two" in line for line in lines), len(headers))
+
     def test_its_columns_are_those_that_it_shows(self):
         table = self.table()
         self.assertEqual(list(table), ["layer", "head", "name", "loss"])

@@ -28,7 +28,7 @@ Tensor = torch.Tensor
 
 
 def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str, Any] | None = None,
-                 layers: Sequence[int] | None = None, mode: str = "zero", probe: str = "ridge",
+                 layers: Sequence[int] | None = None, mode: str = "mean", probe: str = "ridge",
                  penalty: float | None = None, readout: str = "first_token",
                  classes: int | None = None, batch_size: int = 16, seed: int = 1) -> HeadTable:
     """As headway.ablate_heads, which has the description."""

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from headway.files import replace_text
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+LINE = 120  # letters, where no terminal says how many it has
 OWN_COLUMNS = ("layer", "head", "name")  # that every table begins with
 _MADE_UP = re.compile(r"(?:layer (\d+) )?head (\d+)")
 
@@ -58,6 +60,8 @@ class HeadTable:
     names: tuple[str, ...]
     columns: Mapping[str, np.ndarray]
     attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    _fixed = len(OWN_COLUMNS)  # columns that every block of the table begins with
 
     def __getitem__(self, column: str) -> np.ndarray:
         """Give one column.
@@ -101,9 +105,10 @@ class HeadTable:
         return len(self.layers)
 
     def __repr__(self) -> str:
-        """Show the table as aligned text."""
-        from headway.table import aligned
-        return "\n".join([*self._about(), aligned(*self._cells())])
+        """Show the table as aligned text, in blocks of columns that fit into the terminal."""
+        from headway.table import aligned_in_blocks
+        width = shutil.get_terminal_size((LINE, 24)).columns
+        return "\n".join([*self._about(), aligned_in_blocks(*self._cells(), self._fixed, width)])
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @with_known_arguments
 def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                  test: Mapping[str, Any] | None = None, layers: int | Sequence[int] | None = None,
-                 mode: str = "zero", probe: str = "ridge", penalty: float | None = None,
+                 mode: str = "mean", probe: str = "ridge", penalty: float | None = None,
                  readout: str = "first_token", classes: int | None = None, batch_size: int = 16,
                  seed: int = 1) -> HeadTable:
     """Remove each head of a Hugging Face model, and measure what a linear readout loses.
@@ -43,8 +43,8 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         {"encoded": ..., "labels": ...}: examples that losses are measured on; default: those of `encoded`.
     layers : int or sequence of int, optional
         Layers whose heads are removed, counted from 1, or from -1, the last, down; ascending. Default: all.
-    mode : {'zero', 'mean', 'resample'}, default: 'zero'
-        What replaces the output of a head: nothing, its mean over all real tokens of `encoded`, or that of
+    mode : {'mean', 'zero', 'resample'}, default: 'mean', as of `headway.rank_heads`
+        What replaces the output of a head: its mean over all real tokens of `encoded`, nothing, or that of
         another example of its batch: at its first real token, its second, and so on. Where that example has fewer, they
         come again from the first.
     probe : {'ridge', 'logistic'}, default: 'ridge'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -184,6 +185,14 @@ class Result(Shown):
     def path_heads(self) -> tuple[tuple[int, ...], ...]:
         """tuple of tuple of int: the heads (h_1, ..., h_L) of every path, counted from 1."""
         return tuple(product(*(range(1, count + 1) for count in self.heads)))
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """tuple of str: every path with the names of its heads, "(1,2) same token → random"; "(1,2)" where they have none."""
+        if all(re.fullmatch(r"head \d+", name) for layer in self.head_names for name in layer):
+            return self.paths
+        return tuple(f"{path} {' → '.join(names[head - 1] for names, head in zip(self.head_names, heads))}"
+                     for path, heads in zip(self.paths, self.path_heads))
 
     @property
     def temperatures(self) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -218,11 +218,16 @@ def measured_text(value: float, error: float, digits: int = 4) -> str:
     return f"({value / scale:.{places}f} +- {error / scale:.{places}f})e{power:+03d}"
 
 
+def _unit(metrics: Iterable[str]) -> str:
+    """What stands behind a loss: " (nats)" beside bits per byte, as that of a text is."""
+    return " (nats)" if "bits_per_byte" in metrics else ""
+
+
 def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
     finished = result.finished
     splits = {split: next(run.curves[split].main_metric for run in finished.runs
                           if split in run.curves) for split in finished.splits}
-    header = ["variant", "seeds", "parameters", "flops/step", "train loss",
+    header = ["variant", "seeds", "parameters", "flops/step", f"train loss{_unit(splits.values())}",
               *(f"{split} {metric}" for split, metric in splits.items())]
     rows = []
     for label in result.labels:
@@ -303,7 +308,8 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
         runs, shown = result.runs_of(label), result.name_of(label)
         for split in result.splits:
             for metric in (name for name in runs[0].evaluations[split] if name != "examples"):
-                rows.append([shown, ",".join(str(run.seed) for run in runs), split, metric,
+                unit = _unit(runs[0].evaluations[split]) if metric == "loss" else ""
+                rows.append([shown, ",".join(str(run.seed) for run in runs), split, metric + unit,
                              _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
     return ["variant", "seeds", "split", "metric", "value"], rows
 
@@ -355,6 +361,18 @@ def aligned(header: list[str], rows: list[list[str]]) -> str:
              for row in [header, *rows]]
     lines.insert(1, "  ".join("-" * size for size in sizes))
     return "\n".join(lines)
+
+
+def aligned_in_blocks(header: list[str], rows: list[list[str]], fixed: int, width: int) -> str:
+    """The same in as many blocks, one below the other, as columns need in lines of `width`. Each begins with the `fixed` first."""
+    sizes = [max(map(len, column)) + 2 for column in zip(header, *rows)]
+    blocks: list[list[int]] = []
+    for column in range(fixed, len(header)):
+        if not blocks or sum(sizes[:fixed]) + sum(sizes[at] for at in (*blocks[-1], column)) - 2 > width:
+            blocks.append([])
+        blocks[-1].append(column)
+    shown = [[*range(fixed), *block] for block in blocks] or [list(range(len(header)))]
+    return "\n\n".join(aligned([header[at] for at in block], [[row[at] for at in block] for row in rows]) for block in shown)
 
 
 def _markdown(header: list[str], rows: list[list[str]]) -> str:

@@ -176,13 +176,15 @@ def _spread(values: Sequence[float]) -> str:
 def _costs(axes: Axes, rows: Sequence[tuple[str, Sequence[TrainedRun]]],
            looks: Sequence[dict[str, str]], names: float) -> None:
     """A table in place of a legend. Names of variants take the share `names` of its width."""
+    of_text = any("bits_per_byte" in curve.columns for _, runs in rows for run in runs for curve in run.curves.values())
+    loss = "loss (nats)" if of_text else "training loss"
     style.no_frame(axes)
     axes.set_xticks([])
     axes.set_yticks([])
     axes.set_xlim(0, 1)
     axes.set_ylim(max(len(rows), LINES), -1.0)
     places = (0.06, *(names + share * (1.0 - names) for share in (0.18, 0.46, 1.0)))
-    for place, title in zip(places, ("variant", "parameters", "FLOP/step", "training loss")):
+    for place, title in zip(places, ("variant", "parameters", "FLOP/step", loss)):
         axes.text(place, -0.6, title, color=style.MUTED, fontsize=8.0, va="center",
                   ha="left" if place == places[0] else "right")
     for row, ((name, runs), look) in enumerate(zip(rows, looks)):

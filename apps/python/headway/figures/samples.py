@@ -146,9 +146,9 @@ def quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
         diagonal = np.diagonal(draws, axis1=2, axis2=3)
         chosen = np.sort(np.argsort(-diagonal.std(axis=(0, 1)), kind="stable")[:4])
         for entry in chosen:
-            path = result.paths[entry // result.outputs]
+            path, _, heads = result.path_names[entry // result.outputs].partition(" ")
             output = f", output {entry % result.outputs + 1}" if result.outputs > 1 else ""
-            rows.append((f"$U_1$ {path}{output}", diagonal[:, :, entry]))
+            rows.append((f"$U_1$ {path}{output}" + (f"\n{style.plain(heads)}" if heads else ""), diagonal[:, :, entry]))
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -244,11 +243,7 @@ def path_labels(result: Result, options: PlotOptions) -> list[str]:
     have names and the paths are few, else "(1,2)"."""
     names = options.path_names
     if names is None:
-        generic = all(re.fullmatch(r"head \d+", name) for layer in result.head_names for name in layer)
-        if generic or len(result.paths) > HEADS_NAMED_UP_TO:
-            return list(result.paths)
-        names = [" → ".join(result.head_names[layer][head - 1] for layer, head in enumerate(heads))
-                 for heads in result.path_heads]
+        return list(result.paths if len(result.paths) > HEADS_NAMED_UP_TO else result.path_names)
     if len(names) != len(result.paths):
         raise UsageError(f"--path-names: has {len(names)} names; {result.file} has "
                          f"{len(result.paths)} paths: {' '.join(result.paths)}")

@@ -66,6 +66,8 @@ class HeadRanking(HeadTable):
     target: str = ""
     draws: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
+    _fixed = 2
+
     def order(self, column: str = "estimate") -> list[int]:
         """List the rows in the order of a column.
 

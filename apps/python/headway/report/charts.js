@@ -135,13 +135,15 @@ const charts = (() => {
     const xs = shown.flatMap((one) => one.x), wide = logarithmic && Math.min(...xs) > 0;
     let [x0, x1] = range([...xs, ...(marker === undefined ? [] : [marker])], false);
     if (x0 === x1) [x0, x1] = wide ? [x0 / 2, x1 * 2] : [x0 - 1, x1 + 1];
-    const [y0, y1] = range(shown.flatMap((one) => one.y.flatMap((value, index) => {
+    let [y0, y1] = range(shown.flatMap((one) => one.y.flatMap((value, index) => {
       const error = sides(one, index) * ((one.error && one.error[index]) || 0);
       return value === null ? [] : [value - error, value + error];
     })).concat(yFrom === undefined ? [] : [yFrom]), true);
+    const [least, most] = y.includes("R²") ? [-Infinity, 1] : /accuracy|probability/.test(y) ? [0, 1] : [-Infinity, Infinity];
+    [y0, y1] = [Math.max(y0, least), Math.min(y1, most)];
     const along = wide ? (value) => Math.log(value / x0) / Math.log(x1 / x0) : (value) => (value - x0) / (x1 - x0);
     const px = (value) => box.left + along(value) * (width - box.left - box.right);
-    const py = (value) => height - box.bottom - (value - y0) / (y1 - y0) * (height - box.top - box.bottom);
+    const py = (value) => height - box.bottom - (Math.min(most, Math.max(least, value)) - y0) / (y1 - y0) * (height - box.top - box.bottom);
     const drawing = svg("svg", {class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label":
       `${label}: ${y} against ${x}; ${shown.map((one) => one.name).filter((name) => name).join(", ")}. The numbers follow in a table.`});
     for (const tick of ticks(y0, y1, false)) drawing.append(

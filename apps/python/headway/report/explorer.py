@@ -42,6 +42,7 @@ def explored(card: Card) -> dict[str, Any]:
     kernels = next((one for one in card.results if one.path_kernels is not None), result)
     return {
         "name": card.name, "outputs": result.outputs, "paths": list(result.paths),
+        "path_names": list(result.path_names),
         "layers": len(result.heads),
         "heads": [f"layer {layer}, {head}" for layer, names in enumerate(result.head_names, 1)
                   for head in names],

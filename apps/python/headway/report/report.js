@@ -109,7 +109,7 @@
       (result.outputs > 1 ? ` ${index % result.outputs + 1}` : ""));
   }
   function spoken(result, matrix, layer) {
-    const names = pathNames(result, layer, matrix.length);
+    const names = pathNames(layer === 0 ? {...result, paths: result.path_names} : result, layer, matrix.length);
     const order = names.map((name, index) => [matrix[index][index], name]).sort((a, b) => b[0] - a[0]).slice(0, 5);
     return `Largest on the diagonal: ${order.map(([entry, name]) => `${name} ${written(entry, 3)}`).join(", ")}.`;
   }
