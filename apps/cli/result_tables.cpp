@@ -1,6 +1,7 @@
 #include "result_tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -153,6 +154,20 @@ std::string curves_text(const PrunePoint& point, const Measure& measure) {
 /// the smallest and count for as much. The same number as MUCH of apps/python/headway/figures.
 constexpr double kUnequalPaths = 4.0;
 
+/// "(1,2) same token -> random"; "(1,2)" where no head has a name of its own.
+std::string named_path(const SolveResult& result, Index path) {
+  const std::vector<int> heads = model::path_heads(result.heads, path);
+  std::vector<std::string> names;
+  bool own = false;
+  for (std::size_t l = 0; l < std::min(heads.size(), result.head_names.size()); ++l) {
+    const std::string number = fmt::format("head {}", heads[l]);
+    names.push_back(result.head_names[l].at(static_cast<std::size_t>(heads[l]) - 1));
+    own = own || names.back() != number;
+  }
+  const std::string numbers = model::path_name(result.heads, path);
+  return own ? fmt::format("{} {}", numbers, fmt::join(names, " -> ")) : numbers;
+}
+
 /// A warning where paths differ much in size; else "".
 std::string path_norms_text(const PruneResult& result) {
   const VectorXd& norms = result.path_norms;
@@ -162,14 +177,13 @@ std::string path_norms_text(const PruneResult& result) {
   Index largest = 0, smallest = 0;
   norms.maxCoeff(&largest);
   norms.minCoeff(&smallest);
-  const std::vector<std::string> names = model::path_names(result.solve.heads);
   return wrapped(fmt::format(
       "The scores may mislead, because paths differ in size: features of path {} have norm {:.3g}, "
       "those of path {} {:.3g}. A path of large features needs little of U_1. Compare what "
       "removing "
       "each head costs instead.\n",
-      names[static_cast<std::size_t>(largest)], norms[largest],
-      names[static_cast<std::size_t>(smallest)], norms[smallest]));
+      named_path(result.solve, largest), norms[largest], named_path(result.solve, smallest),
+      norms[smallest]));
 }
 
 }  // namespace

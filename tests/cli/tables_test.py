@@ -61,6 +61,10 @@ class UnequalPaths(ProgramTest):
             with h5py.File(output) as file:
                 norms = np.sqrt((scaled**2).sum(axis=2).mean(axis=0))
                 np.testing.assert_allclose(file["path_norms"], norms, rtol=1e-12)
+        scaled = features * np.array([1.0, 30.0])[None, :, None]
+        for names, shown in ((None, "path (2) have norm"), ([b"quiet", b"loud"], "path (2) loud have norm")):
+            write_path_features(data, **{"train/path_features": scaled, "names/layer_1": names})
+            self.assertIn(shown, " ".join(run("prune", data, *few, "-q").stdout.split()))
         # Norms are of the data, so the model's variances do not matter.
         self.check(run("prune", data, *few, "--set", "model.variances=[2.0]", "-o", output, "-q", "--force"), 0)
         with h5py.File(output) as file:

@@ -337,10 +337,19 @@ class PathSizes(unittest.TestCase):
 class LearnedAttention(unittest.TestCase):
     def test_several_seeds_have_the_standard_error_of_their_mean(self):
         def sampled(examples, largest):
-            point = SimpleNamespace(attention_largest_mean=largest, attention_largest_mcse=0.05)
-            return SimpleNamespace(kind="sample", provenance={}, points=[point], train_labels=np.ones(examples))
+            return self.sampled(examples, largest, 1.0)
         [rows] = attention.branches([sampled(16, 0.7), sampled(8, 0.2), sampled(8, 0.6)]).values()
         np.testing.assert_allclose([row[:3] for row in rows], [(8, 0.4, 0.2), (16, 0.7, 0.05)])
+
+    def test_temperatures_are_not_mixed(self):
+        warm, cold = self.sampled(16, 0.7, 1.0), self.sampled(8, 0.2, 0.1)
+        self.assertEqual(list(attention.branches([warm, cold])),
+                         ["samples from the prior, T = 1", "samples from the prior, T = 0.1"])
+
+    def sampled(self, examples, largest, temperature):
+        point = SimpleNamespace(attention_largest_mean=largest, attention_largest_mcse=0.05, temperature=temperature, widths=(10, 10),
+                                log_evidence=math.nan, theory=None)
+        return SimpleNamespace(kind="sample", provenance={}, points=[point], train_labels=np.ones(examples), temperatures=(temperature,))
 
 
 class Agreement(unittest.TestCase):

@@ -306,7 +306,7 @@ def _limit_lines(axes: Axes, limits: Sequence[tuple[float, str, str]]) -> None:
     for value, colour, _ in limits:
         axes.axhline(value, color=colour, linestyle=(0, (4, 2)), linewidth=1.2, zorder=1)
     bottom, top = axes.get_ylim()
-    apart = 0.05 * (top - bottom)
+    apart = 0.07 * (top - bottom)
     place = -math.inf
     for value, colour, name in sorted(limits):
         place = max(value, place + apart)

@@ -118,7 +118,9 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
     for (trace, ranks), (name, draws) in zip(panels, rows):
         for chain, colour in zip(draws, colours):
             trace.plot(chain, color=colour, linewidth=0.6, alpha=0.85)
+        name, _, heads = name.partition("\n")
         trace.set_ylabel(name)
+        trace.text(1.0, 1.0, heads, transform=trace.transAxes, ha="right", va="bottom", fontsize=7.5, color=style.MUTED)
         trace.set_xlim(0, draws.shape[1])
         _rank_plot(ranks, draws, colours)
     panels[0, 0].set_title("draws")
@@ -136,7 +138,8 @@ def draw_traces(results: Sequence[Result], options: PlotOptions) -> Figure:
 
 
 def quantities(result: Result, point: Point) -> list[tuple[str, np.ndarray]]:
-    """U_a, and at most four diagonal entries of U_1: those that vary most. Each is [chain, draw]."""
+    """U_a, and at most four diagonal entries of U_1: those that vary most. Each is [chain, draw]. Below the name of an entry are
+    those of its heads, if they have any."""
     readout = point.samples.readout_draws
     if readout.ndim == 4:
         readout = np.trace(readout, axis1=2, axis2=3) / readout.shape[2]
