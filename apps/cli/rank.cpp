@@ -95,7 +95,7 @@ std::string heads_table(const HeadRanking& ranking) {
   const bool frozen = ranking.is_of_frozen_cuts();
   std::vector<std::string> header = {
       "rank", frozen ? "part<" : "head<", "estimate", "90 %<",
-      fmt::format(frozen ? "among {} smallest cuts" : "among {} cheapest", ranking.cheapest)};
+      fmt::format("among {} {}", ranking.cheapest, frozen ? "smallest cuts" : "cheapest")};
   std::vector<const RankColumn*> shown;
   for (const std::string& name : {ranking.target, std::string("cut_without_theory"),
                                   std::string("cut_of_theory"), std::string("gradient")}) {

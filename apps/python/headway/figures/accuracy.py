@@ -106,9 +106,9 @@ def result_names(results: Sequence[Result]) -> tuple[str, ...]:
 
 def _different(results: Sequence[Result]) -> list[Result]:
     """Without theories that an earlier result has, too: one of `prune` or `align` holds what `solve` found."""
-    found = {}
-    for result in results:
-        found.setdefault(id(result) if result.kind == "sample" else theory_of(result), result)
+    found: dict[tuple, Result] = {}
+    for at, result in enumerate(results):
+        found.setdefault((at,) if result.kind == "sample" else theory_of(result), result)
     return list(found.values())
 
 

@@ -189,7 +189,7 @@ def shown_points(result: Result, options: PlotOptions, has: Callable[[Point], bo
     return points
 
 
-def chosen_points(result: Result, options: PlotOptions, has: Callable[[Point], bool], most: int = 3) -> list[Point]:
+def chosen_points(result: Result, options: PlotOptions, has: Callable[[Point], bool] = bool, most: int = 3) -> list[Point]:
     """The points of a multi-panel figure: the user's widths, else `most` from narrowest to widest."""
     return spread(shown_points(result, options, has), result, options, most)
 
@@ -213,7 +213,7 @@ def spread(points: Sequence[Point], result: Result, options: PlotOptions, most: 
 
 def share_shown(points: Sequence[Point], every: Sequence[Point], has: Callable[[Point], bool] = bool) -> list[str]:
     """["3 of 7 widths"] where a figure leaves out some of those at its temperature; [] where it shows them all."""
-    count = sum(point.temperature == points[0].temperature and has(point) for point in every)
+    count = sum(point.temperature == points[0].temperature and bool(has(point)) for point in every)
     return [] if len(points) >= count else [f"{len(points)} of {count} widths"]
 
 
