@@ -93,9 +93,10 @@ constexpr const char* kFrozen =
 
 std::string heads_table(const HeadRanking& ranking) {
   const bool frozen = ranking.is_of_frozen_cuts();
-  std::vector<std::string> header = {
-      "rank", frozen ? "part<" : "head<", "estimate", "90 %<",
-      fmt::format("among {} {}", ranking.cheapest, frozen ? "smallest cuts" : "cheapest")};
+  const char* what = frozen ? "smallest cuts" : "cheapest";
+  const std::string among = fmt::format("among {} {}", ranking.cheapest, what);
+  std::vector<std::string> header = {"rank", frozen ? "part<" : "head<", "estimate", "90 %<",
+                                     among};
   std::vector<const RankColumn*> shown;
   for (const std::string& name : {ranking.target, std::string("cut_without_theory"),
                                   std::string("cut_of_theory"), std::string("gradient")}) {

@@ -146,16 +146,16 @@ TEST_CASE("heads in another order have their changes in that order", "[torch]") 
     swap_heads(&p.network.parameters, 0, 2);
     const auto after = p.prune().runs.front().heads;
     for (const auto& [one, other] : {std::pair{3, 5}, {5, 3}, {4, 4}, {0, 0}}) {
-      CHECK_THAT(after[other].loss.mean,
-                 WithinAbs(before[one].loss.mean, 1e-5 * (1 + std::abs(before[one].loss.mean))));
+      CHECK_THAT(after[other].rise.mean,
+                 WithinAbs(before[one].rise.mean, 1e-5 * (1 + std::abs(before[one].rise.mean))));
       CHECK_THAT(
-          after[other].loss_mean.mean,
-          WithinAbs(before[one].loss_mean.mean, 1e-4 * (1 + std::abs(before[one].loss_mean.mean))));
+          after[other].rise_mean.mean,
+          WithinAbs(before[one].rise_mean.mean, 1e-4 * (1 + std::abs(before[one].rise_mean.mean))));
       CHECK_THAT(after[other].gradient_sensitivity,
                  WithinAbs(before[one].gradient_sensitivity,
                            1e-4 * (1 + before[one].gradient_sensitivity)));
     }
-    CHECK(std::abs(before[3].loss.mean - before[5].loss.mean) > 1e-4);
+    CHECK(std::abs(before[3].rise.mean - before[5].rise.mean) > 1e-4);
   }
 }
 
