@@ -441,8 +441,7 @@ class Removal(ModelTest):
         encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
         none = {key: value[:0] for key, value in batch.items()}
         few = {key: value[:2] for key, value in batch.items()}
-        faults = [(headway.UsageError, "model: TransformerEncoder has no heads that are known", encoder, batch, SIGNS),
-                  (headway.UsageError, "model: Linear has no heads that are known", torch.nn.Linear(2, 2), batch,
+        faults = [(headway.UsageError, "model: Linear has no heads that are known", torch.nn.Linear(2, 2), batch,
                    SIGNS),
                   (headway.UsageError, "model: str has no heads that are known", "bert", batch, SIGNS),
                   (headway.UsageError, "encoded: is Tensor; allowed: the mapping", model, batch["input_ids"], SIGNS),
@@ -456,13 +455,15 @@ class Removal(ModelTest):
                 with self.subTest(measure=measure, words=words), self.assertRaises(error) as caught:
                     measure(*arguments)
                 self.assertIn(words, str(caught.exception))
+        with self.assertRaisesRegex(headway.UsageError, "model: TransformerEncoder has no heads that are known"):
+            headway.head_baselines(encoder, batch)
         with self.assertRaisesRegex(headway.BadDataError, "test: encoded: 0 examples"):
             headway.ablate_heads(model, batch, SIGNS, test={"encoded": none, "labels": []})
 
     def test_its_attributes_are_those_of_the_documentation(self):
         table = headway.ablate_heads(make_model("Bert"), encoded(), SIGNS, layers=[-1], **self.options)
-        self.assertEqual(list(table.attributes), ["loss", "accuracy", "examples", "mode", "probe", "penalty", "set"])
-        for words in ("`attributes` has loss and accuracy", "mode, probe, penalty", 'table.attributes["loss"]'):
+        self.assertEqual(list(table.attributes), ["loss", "accuracy", "examples", "mode", "probe", "penalty", "readout", "set"])
+        for words in ("`attributes` has loss and accuracy", "mode, probe, penalty, readout", 'table.attributes["loss"]'):
             self.assertIn(words, headway.ablate_heads.__doc__)
 
     def test_bad_arguments_are_refused(self):

@@ -10,7 +10,8 @@ import unittest
 
 from documents import MACHINE, PACKAGE, TUTORIAL, DocumentTest, blocks, has_module
 
-PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "train-and-read-codes", "cluster", "gpu")
+PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "your-pytorch-model",
+         "train-and-read-codes", "cluster", "gpu")
 MOST_LINES = 120
 # Settings that take most of a minute, and shorter ones. All numbers of these blocks may differ, and the rows stay the same.
 SHORTER = (("--set train.steps=1500 --set train.eval_every=500", "--set train.steps=300 --set train.eval_every=100"),
@@ -67,6 +68,12 @@ class TutorialsTest(PageTest):
         self.run_page("gpu")
 
 
+@unittest.skipUnless(has_module("torch"), "needs PyTorch")
+class PyTorchTest(PageTest):
+    def test_your_pytorch_model_prints_what_it_shows(self):
+        self.run_page("your-pytorch-model")
+
+
 @unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
 class PretrainedTest(PageTest):
     """These pages ask for a network from a hub. Here they get a small drawn one, so all numbers differ."""
@@ -89,7 +96,7 @@ class PretrainedTest(PageTest):
 class PagesTest(unittest.TestCase):
     """What holds of every page, whatever this machine has."""
 
-    def test_there_are_seven_and_the_index_names_them(self):
+    def test_there_are_eight_and_the_index_names_them(self):
         self.assertEqual({path.stem for path in TUTORIAL.glob("*.md")}, {*PAGES, "README"})
         index = text_of("README")
         self.assertEqual([page for page in PAGES if f"]({page}.md)" in index], list(PAGES))

@@ -59,6 +59,7 @@ from headway.rank_results import RankResult
 from headway.ranking.cumulative import RemovalCurves
 from headway.ranking.exports import kvpress_press
 from headway.ranking.table import HeadRanking
+from headway.removing_heads import RemovedHeads, remove_heads
 from headway.result_reader import read_result
 from headway.results import Result
 from headway.study_files import Study, read_study
@@ -71,13 +72,13 @@ from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inf
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
-    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RankResult", "RemovalCurves", "RemovalResult", "Result", "Study",
+    "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RankResult", "RemovalCurves", "RemovalResult", "RemovedHeads", "Result", "Study",
     "TrainedRun", "TrainingResult",
     "UnavailableError", "UnreadableFileError", "UsageError", "__version__", "ablate_heads",
     "action", "align", "check_dataset", "evaluate", "figures", "from_attentions",
     "from_hugging_face", "from_torch", "gradient_sensitivity", "gram", "head_baselines", "kernel", "kvpress_press",
     "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank", "rank_heads", "rank_parts",
-    "read_result", "read_study", "remove_in_order", "sample", "solve",
+    "read_result", "read_study", "remove_heads", "remove_in_order", "sample", "solve",
     "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
 ]
 

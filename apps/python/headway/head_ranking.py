@@ -26,11 +26,12 @@ LONGEST = 128  # tokens of a text
 
 @with_known_arguments
 def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, *, tokenizer: Any = None,
-               layers: int | Sequence[int] | None = None, readout: str = "first_token", classes: int | None = None,
+               layers: int | Sequence[int] | None = None, readout: str | None = None, classes: int | None = None,
                target: str = "fixed", mode: str = "mean", k: int | None = None, penalty: float | None = None,
                grouped: bool = True, theory: bool | None = None, batch_size: int = 16, seed: int = 1,
-               cache: str | os.PathLike | None = None, progress: bool | Progress | None = None) -> HeadRanking:
-    """Rank the heads of a Hugging Face model by what their removal costs, and say how sure the order is.
+               cache: str | os.PathLike | None = None, progress: bool | Progress | None = None,
+               heads: Mapping[str, int] | None = None, shared: str = "each", mask: ArrayLike | None = None) -> HeadRanking:
+    """Rank the heads of a model of transformers or PyTorch by what their removal costs, and say how sure the order is.
 
     Each head is removed: its output is put at its mean, and at zero, before its output projection, and everything above is
     computed again. A ridge regression reads the labels off what the network then says, and each example is left out of it in
@@ -39,11 +40,13 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        An encoder or decoder with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 or Llama. Attention entropy and cuts
-        need attn_implementation="eager". Cuts also need single or double precision, and blocks that do nothing else.
-    inputs : mapping of str to array_like of shape (P, S), or sequence of str
-        What the tokenizer returns for the examples, or the texts themselves together with `tokenizer`.
+    model : torch.nn.Module
+        A model of transformers with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 or Llama, or any other model of PyTorch
+        together with `heads`. Attention entropy and cuts need a known kind, and attn_implementation="eager". Cuts also need single
+        or double precision, and blocks that do nothing else.
+    inputs : mapping of str to array_like of shape (P, S), sequence of str, tensor, or tuple of tensor
+        What the tokenizer returns for the examples, or the texts themselves together with `tokenizer`. A model of PyTorch is
+        called as model(x), model(*batch) or model(**batch), the first index being the example.
     labels : array_like of shape (P,) or (P, C)
         Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with `classes`. All else are
         real targets.
@@ -51,8 +54,9 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         The model's tokenizer, for texts. They are padded, and cut after 128 tokens.
     layers : int or sequence of int, optional
         Layers whose heads are ranked, counted from 1, or from -1, the last, down; ascending. Default: all.
-    readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
-        The token that the embedding is taken from.
+    readout : {'first_token', 'last_token', 'mean'}, optional
+        The token that the embedding is taken from. Default: the last real token of a causal model, the first of any other. A model
+        is causal if its answer at the first token stays the same when all later tokens change.
     classes : int, optional
         Number of classes C, where labels are class numbers; 0: labels are real targets.
     target : {'fixed', 'refitted'}, default: 'fixed'
@@ -78,6 +82,16 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         A file that keeps every head that is finished. A call with the same model, examples and options goes on from there.
     progress : bool or callable, optional
         A function of (stage, done, total), or True for a bar; default: a bar at a terminal.
+    heads : mapping of str to int, optional
+        {name of a module: number of heads}, for any model of PyTorch: the modules that project concatenated heads, by their names in
+        `model.named_modules()`. Hooks in front of them remove the heads. Default: the modules of a known kind, or every
+        torch.nn.MultiheadAttention.
+    shared : {'each', 'all'}, default: 'each'
+        Where a pass calls such a module several times, as in ALBERT: each call has heads of its own, and a removal touches that call
+        alone; or a removal touches all calls. Layers go in the order of the calls.
+    mask : array_like of shape (P, S), optional
+        1 for a real token, 0 for padding, of a model of PyTorch. The model does not get it. Default: `attention_mask` or a
+        `key_padding_mask` among named inputs.
 
     Returns
     -------
@@ -92,8 +106,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     Raises
     ------
     UsageError
-        An option that is not allowed, a model without heads that are known, one that has lost heads already, or one whose
-        heads cannot be removed cleanly; a cache of something else.
+        An option that is not allowed, a model without heads that are known or named, one that has lost heads already, or one
+        whose heads cannot be removed cleanly; a cache of something else.
     BadDataError
         Masks that hide every token of an example, labels that are the same for all examples, fewer examples than
         classes, too few examples, a model whose embeddings are not finite.
@@ -103,8 +117,12 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     Notes
     -----
     Before anything is measured the removal checks itself on a few examples: the head is at its mean or zero, the other heads
-    are unchanged, the layer loses just what the head adds, without all heads the attention is gone, and the embeddings
-    change with the heads. A check that fails is named.
+    are unchanged, the layer loses just what the head adds, without all heads the attention is gone, the embeddings change with
+    the heads, and what the projection makes of each head alone sums up to its output. A check that fails is named.
+
+    A model answers with [P, S, N], of which `readout` takes a token, or with [P, N], which is read as it is. Of an answer of
+    transformers the last hidden state is read. While the model is measured, other threads of Headway wait for it; do not call it
+    yourself meanwhile.
 
     Rises are of the mean squared error over examples that the readout did not see. Their errors include the noise of the
     examples and that of the fit (`headway.ranking.removal`). The rule of the estimate is in `headway.ranking.combine`.
@@ -115,14 +133,15 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     ...                              readout="mean")  # doctest: +SKIP
     >>> ranking.cheapest(3), ranking["among_cheapest"]  # doctest: +SKIP
     >>> ranking.to_csv("heads.csv")  # doctest: +SKIP
+    >>> headway.rank_heads(model, (x, mask), labels, mask=mask, heads={"blocks.0.attn.proj": 4})  # doctest: +SKIP
     """
     require_torch("headway.rank_heads")
     from headway.ranking.measuring import Options, measure
     penalty, seed = checked_penalty(penalty), checked_seed(seed)
-    options = Options(layers, readout, classes, penalty, grouped, theory, batch_size, seed, cache)
-    measured = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress),
-                       lambda count: check_choice(mode, target, k, count))
-    return ranking_of(measured, mode, target, k, seed)
+    options = Options(layers, readout, classes, penalty, grouped, theory, batch_size, seed, cache, heads, shared, mask)
+    measured, names, modules = measure(model, encoded_of(inputs, tokenizer), labels, options, listener_of(progress),
+                                       lambda count: check_choice(mode, target, k, count))
+    return ranking_of(measured, mode, target, k, seed, names, modules)
 
 
 @with_known_arguments
@@ -182,21 +201,22 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
 def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: ArrayLike, ranking: HeadRanking, *,
                     test: Mapping[str, Any] | None = None, tokenizer: Any = None, orders: Sequence[str] = ("estimate",),
                     random: int = 5, greedy: bool = False, most: int | None = None, classes: int | None = None,
-                    batch_size: int = 16, seed: int = 1, progress: bool | Progress | None = None) -> RemovalCurves:
+                    batch_size: int = 16, seed: int = 1, progress: bool | Progress | None = None,
+                    heads: Mapping[str, int] | None = None, shared: str = "each", mask: ArrayLike | None = None) -> RemovalCurves:
     """Remove head after head in the order of a ranking, fit the readout again each time, and measure the error.
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
+    model : torch.nn.Module
         The model that was ranked.
-    inputs : mapping of str to array_like of shape (P, S), or sequence of str
+    inputs : mapping of str to array_like of shape (P, S), sequence of str, tensor, or tuple of tensor
         The labelled examples that the readout is fitted to, as for `headway.rank_heads`.
     labels : array_like of shape (P,) or (P, C)
         As for `headway.rank_heads`.
     ranking : HeadRanking
         What `headway.rank_heads` said of this model.
     test : mapping of str to value, optional
-        {"inputs": ..., "labels": ...}: examples that errors are measured on. Default: the labelled ones, each left out in
+        {"inputs": ..., "labels": ..., "mask": ...}: examples that errors are measured on. Default: the labelled ones, each left out in
         turn. An order that was chosen on them looks better there than it is.
     tokenizer : callable, optional
         The model's tokenizer, for texts.
@@ -217,6 +237,8 @@ def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], label
         Of the random orders.
     progress : bool or callable, optional
         As for `headway.rank_heads`.
+    heads, shared, mask : mapping, str, array_like, optional
+        As for `headway.rank_heads`. The first two must be those of the ranking.
 
     Returns
     -------
@@ -237,22 +259,23 @@ def remove_in_order(model: Any, inputs: Mapping[str, Any] | Sequence[str], label
     require_torch("headway.remove_in_order")
     if not isinstance(ranking, HeadRanking):
         raise UsageError(f"ranking: is {type(ranking).__name__}; allowed: what headway.rank_heads returns")
-    if test is not None and (not isinstance(test, Mapping) or set(test) != {"inputs", "labels"}):
+    if test is not None and (not isinstance(test, Mapping) or set(test) - {"mask"} != {"inputs", "labels"}):
         raise UsageError(f"test: is {list(test) if isinstance(test, Mapping) else type(test).__name__}; allowed: a mapping with "
-                         "inputs and labels")
+                         "inputs and labels, and perhaps mask")
     if isinstance(random, bool) or not isinstance(random, int) or random < 0:
         raise UsageError(f"random: is {random!r}; allowed: an integer from 0")
     seed = checked_seed(seed)
     from headway.ranking.removing import remove_in_order as removed
-    sets = {"train": (encoded_of(inputs, tokenizer), labels)}
+    sets = {"train": (encoded_of(inputs, tokenizer), labels, mask)}
     if test is not None:
-        sets["test"] = (encoded_of(test["inputs"], tokenizer), test["labels"])
-    return removed(model, sets, ranking, list(orders), random, greedy, most, classes, batch_size, seed, listener_of(progress))
+        sets["test"] = (encoded_of(test["inputs"], tokenizer), test["labels"], test.get("mask"))
+    return removed(model, sets, ranking, list(orders), random, greedy, most, classes, batch_size, seed, listener_of(progress),
+                   heads, shared)
 
 
-def encoded_of(inputs: Mapping[str, Any] | Sequence[str], tokenizer: Any) -> Mapping[str, Any]:
-    """`inputs` if a tokenizer has made it; what `tokenizer` makes of it if it is texts."""
-    if isinstance(inputs, Mapping):
+def encoded_of(inputs: Any, tokenizer: Any) -> Any:
+    """`inputs` if they are what a model takes; what `tokenizer` makes of them if they are texts."""
+    if isinstance(inputs, (Mapping, tuple)) or hasattr(inputs, "shape"):
         return inputs
     if isinstance(inputs, str) or not isinstance(inputs, Iterable) or not all(isinstance(text, str) for text in inputs):
         raise UsageError(f"inputs: is {type(inputs).__name__}; allowed: the mapping that a tokenizer returns, or a sequence of "

@@ -17,9 +17,11 @@ from headway.head_table import HeadTable, head_table
 from headway.network_arguments import checked_encoded
 from headway.network_batches import evaluating, hugging_face_answers
 from headway.network_blocks import stack_of_transformers
-from headway.network_removal import Network, kept_layers, replacement_of, resampled, rows_of, targets_of
+from headway.network_removal import gradients_of, kept_layers, replacement_of, resampled, rows_of, targets_of
 from headway.network_tokens import placed
 from headway.probes import Probe, fit_probe
+from headway.ranking.ablation import check_removal
+from headway.readout_choice import network_of, prepare
 from headway.readout_checks import checked_penalty, checked_seed
 
 MODES = ("zero", "mean", "resample")
@@ -29,23 +31,29 @@ Tensor = torch.Tensor
 
 def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str, Any] | None = None,
                  layers: Sequence[int] | None = None, mode: str = "mean", probe: str = "ridge",
-                 penalty: float | None = None, readout: str = "first_token",
-                 classes: int | None = None, batch_size: int = 16, seed: int = 1) -> HeadTable:
+                 penalty: float | None = None, readout: str | None = None,
+                 classes: int | None = None, batch_size: int = 16, seed: int = 1, heads: Mapping[str, int] | None = None,
+                 shared: str = "each", mask=None) -> HeadTable:
     """As headway.ablate_heads, which has the description."""
     if mode not in MODES:
         raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
     penalty, seed = checked_penalty(penalty), checked_seed(seed)
-    if test is not None and (not isinstance(test, Mapping) or set(test) != {"encoded", "labels"}):
+    if test is not None and (not isinstance(test, Mapping) or set(test) - {"mask"} != {"encoded", "labels"}):
         given = list(test) if isinstance(test, Mapping) else type(test).__name__
-        raise UsageError(f"test: is {given}; allowed: a mapping with encoded and labels")
-    network = Network(model, readout, batch_size)
-    kept = network.kept(layers)
-    sets = {"train": (encoded, labels)} | ({} if test is None else {"test": (test["encoded"], test["labels"])})
+        raise UsageError(f"test: is {given}; allowed: a mapping with encoded and labels, and perhaps mask")
+    network = network_of(model, readout, batch_size, heads=heads, shared=shared)
+    sets = {"train": (network.examples("train: encoded", encoded, mask), labels)}
+    if test is not None:
+        sets["test"] = network.examples("test: encoded", test["encoded"], test.get("mask")), test["labels"]
     targets_by_set = targets_of(model, sets, classes)
-    sets = {name: (placed(model, f"{name}: encoded", given), own) for name, (given, own) in sets.items()}
+    sets = {name: (network.placed(f"{name}: encoded", given), own) for name, (given, own) in sets.items()}
     encoded = sets["train"][0]
+    prepare(network, encoded)
+    kept = network.kept(layers)
     with evaluating(model, batch_size, torch_attention=False):
         embeddings, means = network.embeddings(encoded)
+        if network.stack is None:  # no known kind, so what the caller named is looked at
+            check_removal(network, encoded, means, kept)
         fitted = fit_probe(probe, embeddings, targets_by_set["train"], penalty)
         measured = next(reversed(sets))
         encoded, targets = sets[measured][0], targets_by_set[measured]
@@ -56,39 +64,44 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
         whole, removed = network.removals(encoded, kept, lambda layer, head: (
             resampled(network.heads[layer - 1], head, network.mask) if mode == "resample" else
             replacement_of(mode, means[layer - 1], network.heads[layer - 1], head)))
-    return _costs(fitted, whole, removed, targets[order], network.rows(kept),
-                    {"mode": mode, "probe": probe, "penalty": fitted.penalty,
-                     "set": measured})
+    return _costs(fitted, whole, removed, targets[order], network.rows(kept), network.row_names(kept),
+                  {"mode": mode, "probe": probe, "penalty": fitted.penalty, "readout": network.used_readout,
+                   "set": measured})
 
 
 def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,
                          layers: Sequence[int] | None = None, probe: str = "ridge",
-                         penalty: float | None = None, readout: str = "first_token",
-                         classes: int | None = None, batch_size: int = 16) -> HeadTable:
+                         penalty: float | None = None, readout: str | None = None,
+                         classes: int | None = None, batch_size: int = 16, heads: Mapping[str, int] | None = None,
+                         shared: str = "each", mask=None) -> HeadTable:
     """As headway.gradient_sensitivity: I_h = mean over examples of |d loss / d m_h| at m = 1."""
     penalty = checked_penalty(penalty)
-    network = Network(model, readout, batch_size)
-    kept = network.kept(layers)
+    network = network_of(model, readout, batch_size, heads=heads, shared=shared)
+    encoded = network.examples("train: encoded", encoded, mask)
     targets = targets_of(model, {"train": (encoded, labels)}, classes)["train"]
-    encoded = placed(model, "train: encoded", encoded)
+    encoded = network.placed("train: encoded", encoded)
+    prepare(network, encoded)
+    kept = network.kept(layers)
     with evaluating(model, batch_size, torch_attention=False):
-        fitted = fit_probe(probe, network.embeddings(encoded)[0], targets, penalty)
-        with torch.enable_grad():
-            gradients = network.gradients(encoded, targets, fitted, kept)  # [P, heads of kept layers]
+        embeddings, means = network.embeddings(encoded)
+        if network.stack is None:
+            check_removal(network, encoded, means, kept)
+        fitted = fit_probe(probe, embeddings, targets, penalty)
+        gradients = gradients_of(network, encoded, targets, fitted, kept)  # [P, heads of kept layers]
     sensitivity = gradients.abs()
     mean, layer_of = sensitivity.mean(0).numpy(), network.rows(kept)[0]
     norms = {layer: np.sqrt(np.square(mean[np.array(layer_of) == layer]).sum()) for layer in kept}
     return head_table(*network.rows(kept), {
         "sensitivity": mean, "sensitivity_error": _error(sensitivity),
-        "sensitivity_in_layer": mean / np.array([norms[layer] for layer in layer_of])},
-        probe=probe, penalty=fitted.penalty, examples=len(targets))
+        "sensitivity_in_layer": mean / np.array([norms[layer] for layer in layer_of])}, network.row_names(kept),
+        probe=probe, penalty=fitted.penalty, readout=network.used_readout, examples=len(targets))
 
 
 def head_baselines(model, encoded: Mapping[str, Any], *, layers: Sequence[int] | None = None,
                    batch_size: int = 16) -> HeadTable:
     """As headway.head_baselines."""
     stack = stack_of_transformers(model)
-    kept = kept_layers(stack, layers)
+    kept = kept_layers(len(stack.blocks), layers)
     checked_encoded(model, "encoded", encoded)
     encoded = placed(model, "encoded", encoded)
     weights = [torch.linalg.matrix_norm(block.output_weights @ block.value_weights)
@@ -130,7 +143,7 @@ def _error(values: Tensor) -> np.ndarray:
 
 
 def _costs(probe: Probe, whole: Tensor, removed: Tensor, targets: Tensor,
-             rows: tuple[list[int], list[int]], attributes: Mapping[str, Any]) -> HeadTable:
+           rows: tuple[list[int], list[int]], names: Sequence[str] | None, attributes: Mapping[str, Any]) -> HeadTable:
     loss, right = probe.losses(whole, targets), probe.right(whole, targets)
     rise = torch.stack([probe.losses(x, targets) - loss for x in removed], 1)
     lost = torch.full_like(rise, torch.nan)
@@ -138,6 +151,6 @@ def _costs(probe: Probe, whole: Tensor, removed: Tensor, targets: Tensor,
         lost = torch.stack([right - probe.right(x, targets) for x in removed], 1)
     return head_table(*rows, {
         "loss_rise": rise.mean(0).numpy(), "loss_rise_error": _error(rise),
-        "accuracy_drop": lost.mean(0).numpy(), "accuracy_drop_error": _error(lost)},
+        "accuracy_drop": lost.mean(0).numpy(), "accuracy_drop_error": _error(lost)}, names,
         loss=float(loss.mean()), accuracy=float("nan") if right is None else float(right.mean()),
         examples=len(targets), **attributes)

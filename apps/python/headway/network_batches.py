@@ -14,6 +14,7 @@ import numpy as np
 
 from headway.caller import warn
 from headway.errors import BadDataError, UsageError
+from headway.model_locks import exclusive, without_fast_path
 from headway.network_masks import require_real, require_tokens
 from headway.tensors import as_numpy
 
@@ -88,22 +89,23 @@ def array_blocks(name: str, given: Mapping[str, Any]) -> Callable[[], Iterator[B
 
 @contextmanager
 def evaluating(model: Any, batch_size: int, torch_attention: bool) -> Iterator[None]:
-    """The model in evaluation mode and without gradients; every module gets its own mode back.
+    """The model in evaluation mode and without gradients; every module gets its own mode back. Other threads wait for the model.
 
     torch_attention: torch.nn.MultiheadAttention is to be called.
     """
     if not isinstance(batch_size, int) or batch_size < 1:
         raise UsageError(f"batch_size: is {batch_size!r}; allowed: an integer from 1")
-    modules = list(model.modules()) if hasattr(model, "modules") else [model]
-    modes = [(module, module.training) for module in modules if hasattr(module, "training")]
-    if hasattr(model, "eval"):
-        model.eval()
-    try:
-        with outside_inference_mode(), _without_gradients(sys.modules.get("torch"), torch_attention):
-            yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
+    with exclusive(model):
+        modules = list(model.modules()) if hasattr(model, "modules") else [model]
+        modes = [(module, module.training) for module in modules if hasattr(module, "training")]
+        if hasattr(model, "eval"):
+            model.eval()
+        try:
+            with outside_inference_mode(), _without_gradients(sys.modules.get("torch"), torch_attention):
+                yield
+        finally:
+            for module, mode in modes:
+                module.training = mode
 
 
 def outside_inference_mode() -> Any:
@@ -126,15 +128,8 @@ def _without_gradients(torch: Any, torch_attention: bool) -> Iterator[None]:
         with torch.enable_grad():
             yield
         return
-    enabled = fast_path.get_fastpath_enabled() if fast_path is not None else False
-    if enabled:
-        fast_path.set_fastpath_enabled(False)
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        if enabled:
-            fast_path.set_fastpath_enabled(True)
+    with nullcontext() if fast_path is None else without_fast_path(fast_path), torch.no_grad():
+        yield
 
 
 def part_of(value: Any, begin: int, count: int, device: Any) -> Any:
@@ -297,7 +292,7 @@ def _recorded(modules: Sequence[Any], calls: list[_Call]):
 
 
 @contextmanager
-def _types_explained(model: Any, inputs: Any) -> Iterator[None]:
+def types_explained(model: Any, inputs: Any) -> Iterator[None]:
     """In this block an error of a model that computes in another precision than its inputs have is a UsageError that says so.
     All other errors of a model are its own."""
     try:
@@ -327,7 +322,7 @@ def torch_calls(model: Any, given: Mapping[str, Any], batch_size: int, name: str
     warned = mask is None
     for begin in range(0, count, batch_size):
         calls: list[_Call] = []
-        with _recorded(modules, calls), _types_explained(model, inputs):
+        with _recorded(modules, calls), types_explained(model, inputs):
             if isinstance(inputs, Mapping):
                 model(**{key: part_of(value, begin, batch_size, device)
                          for key, value in inputs.items()})

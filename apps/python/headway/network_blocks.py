@@ -120,14 +120,14 @@ def stack_of(model: torch.nn.Module) -> Stack:
 def stack_of_transformers(model: torch.nn.Module) -> Stack:
     """The same of a model of transformers, for functions that remove its heads or ask for its attention.
 
-    UsageError for any other, and for torch.nn.MultiheadAttention: it never calls its output projection, before which
-    heads are removed.
+    UsageError for any other, and for torch.nn.MultiheadAttention, which headway.named_network takes.
     """
     found = _known_stack(model)
     if found is None or any(isinstance(getattr(block.module, "self_attn", None), torch.nn.MultiheadAttention)
                             for block in found.blocks):
         raise UsageError(f"model: {type(model).__name__} has no heads that are known; allowed: a model of transformers "
-                         "with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 and Llama")
+                         "with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 and Llama, or any other where a function takes heads=, "
+                         "which names the modules that project them: heads={'blocks.0.attn.proj': 4}")
     return found
 
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                  test: Mapping[str, Any] | None = None, layers: int | Sequence[int] | None = None,
                  mode: str = "mean", probe: str = "ridge", penalty: float | None = None,
-                 readout: str = "first_token", classes: int | None = None, batch_size: int = 16,
-                 seed: int = 1) -> HeadTable:
-    """Remove each head of a Hugging Face model, and measure what a linear readout loses.
+                 readout: str | None = None, classes: int | None = None, batch_size: int = 16,
+                 seed: int = 1, heads: Mapping[str, int] | None = None, shared: str = "each",
+                 mask: ArrayLike | None = None) -> HeadTable:
+    """Remove each head of a model of transformers or PyTorch, and measure what a linear readout loses.
 
     A ridge or logistic regression is fitted once to the embeddings of the whole network. Then the output
     of one head at a time is replaced before its output projection, and everything above is computed
@@ -30,17 +31,18 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
-        An encoder or decoder with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 or Llama. Any
-        implementation of attention will do.
-    encoded : mapping of str to array_like of shape (P, S)
+    model : torch.nn.Module
+        A model of transformers with blocks like those of BERT, DistilBERT, ALBERT, GPT-2 or Llama, or any other model of PyTorch
+        together with `heads`. Any implementation of attention will do.
+    encoded : mapping of str to array_like of shape (P, S), tensor, or tuple of tensor
         What the tokenizer returns for the examples that the readout is fitted to, padded on either side. Where padding
-        would move the positions of tokens, the model gets position_ids, and a warning says so.
+        would move the positions of tokens, the model gets position_ids, and a warning says so. A model of PyTorch is called as
+        model(x), model(*batch) or model(**batch), the first index being the example.
     labels : array_like of shape (P,) or (P, C)
         Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with
         `classes`. All else are real targets.
     test : mapping of str to value, optional
-        {"encoded": ..., "labels": ...}: examples that losses are measured on; default: those of `encoded`.
+        {"encoded": ..., "labels": ..., "mask": ...}: examples that losses are measured on; default: those of `encoded`.
     layers : int or sequence of int, optional
         Layers whose heads are removed, counted from 1, or from -1, the last, down; ascending. Default: all.
     mode : {'mean', 'zero', 'resample'}, default: 'mean', as of `headway.rank_heads`
@@ -51,14 +53,25 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         The readout. "logistic" needs classes.
     penalty : float, optional
         L2 penalty of the readout, on standardised embeddings; default: chosen by cross-validation.
-    readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
-        The token that the embedding is taken from.
+    readout : {'first_token', 'last_token', 'mean'}, optional
+        The token that the embedding is taken from. Default: the last real token of a causal model, the first of any other. A model
+        is causal if its answer at the first token stays the same when all later tokens change.
     classes : int, optional
         Number of classes C, where labels are class numbers; 0: labels are real targets.
     batch_size : int, default: 16
         Examples that the model sees at a time.
     seed : int, default: 1
         Of the order of examples for mode "resample".
+    heads : mapping of str to int, optional
+        {name of a module: number of heads}, for any model of PyTorch: the modules that project concatenated heads, by their names in
+        `model.named_modules()`. Hooks in front of them remove the heads. Default: the modules of a known kind, or every
+        torch.nn.MultiheadAttention.
+    shared : {'each', 'all'}, default: 'each'
+        Where a pass calls such a module several times, as in ALBERT: each call has heads of its own, and a removal touches that call
+        alone; or a removal touches all calls. Layers go in the order of the calls.
+    mask : array_like of shape (P, S), optional
+        1 for a real token, 0 for padding, of a model of PyTorch. The model does not get it. Default: `attention_mask` or a
+        `key_padding_mask` among named inputs.
 
     Returns
     -------
@@ -66,12 +79,12 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
         Columns: `loss_rise` (of the squared error, or of the cross-entropy in nats) and `accuracy_drop` (NaN
         where labels are real). Both are positive where the head is needed. Each has `_error`, the standard
         error of the paired differences. `attributes` has loss and accuracy of the whole network, examples,
-        mode, probe, penalty, and the set that was measured: `table.attributes["loss"]`.
+        mode, probe, penalty, readout, and the set that was measured: `table.attributes["loss"]`.
 
     Raises
     ------
     UsageError
-        An option that is not allowed, or a model whose blocks are not known.
+        An option that is not allowed, a model without heads that are known or named, a module that is no projection of heads.
     BadDataError
         Labels of the wrong shape or form, labels that are the same for all examples, fewer than 2 examples of a class,
         fewer than 8 examples, masks that hide every token of an example, tokens that the model does not know, texts
@@ -81,7 +94,11 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
 
     Notes
     -----
-    It costs one pass of the model, and for each head a pass of the layers from its own up. Contributions
+    It costs one pass of the model, and for each head a pass of the layers from its own up; for named modules a whole pass.
+    There the removal first checks itself, as `headway.rank_heads` says. While the model is measured, other threads of Headway
+    wait for it; do not call it yourself meanwhile. A model may answer with [P, S, N], of which `readout` takes a token, or [P, N].
+
+    Contributions
     of `headway.from_hugging_face` have lost their means, so mode "mean" is what the theory's removal of a
     head corresponds to.
 
@@ -94,24 +111,25 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     require_torch("headway.ablate_heads")
     from headway import head_removal
     return head_removal.ablate_heads(model, encoded, labels, test=test, layers=layers, mode=mode, probe=probe, penalty=penalty,
-                                     readout=readout, classes=classes, batch_size=batch_size, seed=seed)
+                                     readout=readout, classes=classes, batch_size=batch_size, seed=seed, heads=heads, shared=shared, mask=mask)
 
 
 @with_known_arguments
 def gradient_sensitivity(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                          layers: int | Sequence[int] | None = None, probe: str = "ridge",
-                         penalty: float | None = None, readout: str = "first_token",
-                         classes: int | None = None, batch_size: int = 16) -> HeadTable:
+                         penalty: float | None = None, readout: str | None = None,
+                         classes: int | None = None, batch_size: int = 16, heads: Mapping[str, int] | None = None,
+                         shared: str = "each", mask: ArrayLike | None = None) -> HeadTable:
     """Measure how much a linear readout's loss depends on each head, to first order [Michel et al. 2019].
 
     The output of head h is multiplied by m_h, and the loss is differentiated at m = 1.
 
     Parameters
     ----------
-    model : transformers.PreTrainedModel
+    model : torch.nn.Module
         As for `headway.ablate_heads`.
-    encoded : mapping of str to array_like of shape (P, S)
-        What the tokenizer returns.
+    encoded : mapping of str to array_like of shape (P, S), tensor, or tuple of tensor
+        As for `headway.ablate_heads`.
     labels : array_like of shape (P,) or (P, C)
         As for `headway.ablate_heads`.
     layers : int or sequence of int, optional
@@ -120,12 +138,15 @@ def gradient_sensitivity(model: Any, encoded: Mapping[str, Any], labels: ArrayLi
         The readout, which is fitted to the same examples.
     penalty : float, optional
         L2 penalty of the readout; default: chosen by cross-validation.
-    readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
-        The token that the embedding is taken from.
+    readout : {'first_token', 'last_token', 'mean'}, optional
+        The token that the embedding is taken from. Default: the last real token of a causal model, the first of any other. A model
+        is causal if its answer at the first token stays the same when all later tokens change.
     classes : int, optional
         Number of classes C, where labels are class numbers; 0: labels are real targets.
     batch_size : int, default: 16
         Examples that the model sees at a time.
+    heads, shared, mask : mapping, str, array_like, optional
+        As for `headway.ablate_heads`.
 
     Returns
     -------
@@ -150,7 +171,8 @@ def gradient_sensitivity(model: Any, encoded: Mapping[str, Any], labels: ArrayLi
     require_torch("headway.gradient_sensitivity")
     from headway import head_removal
     return head_removal.gradient_sensitivity(model, encoded, labels, layers=layers, probe=probe, penalty=penalty,
-                                             readout=readout, classes=classes, batch_size=batch_size)
+                                             readout=readout, classes=classes, batch_size=batch_size, heads=heads, shared=shared,
+                                             mask=mask)
 
 
 @with_known_arguments

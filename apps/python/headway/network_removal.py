@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -14,11 +14,15 @@ from headway.errors import BadDataError, UsageError
 from headway.labels import checked_classes
 from headway.network_arguments import checked_encoded, checked_layers
 from headway.network_batches import calls_noted, device_of, examples_in, first_argument, outside_inference_mode, part_of
-from headway.network_blocks import Block, Stack, stack_of_transformers
+from headway.network_blocks import Stack, stack_of_transformers
 from headway.network_contributions import LARGEST_GAP, readout_weights, real_of, real_only
+from headway.network_tokens import placed
 from headway.network_writer import Source, checked_labels
 from headway.probes import Probe
+from headway.projections import Projection, Said, at_projections
 from headway.ranking.label_checks import label_faults
+
+EXAMPLES = 4  # that checks look at
 
 Tensor = torch.Tensor
 
@@ -64,36 +68,65 @@ class Started:
 class Network:
     """A Hugging Face model that can be run again from any block up.
 
-    grouped: where several queries share a key and a value, they are one head, that of the key and the value.
+    grouped: where several queries share a key and a value, they are one head, that of the key and the value. readout: None until
+    headway.readout_choice has chosen one.
     """
 
-    def __init__(self, model: Any, readout: str, batch_size: int, grouped: bool = False):
-        readouts = ("first_token", "last_token", "mean")
-        if readout not in readouts:
-            raise UsageError(f"readout: is {readout!r}; allowed: {', '.join(readouts)}")
+    names: list[str] | None = None  # of the layers, where they have any
+    modules: list[Any] = []  # those of the layers, as headway.remove_heads takes them, where they have names
+    reads_tokens = True  # its answer has a row for each token
+
+    def __init__(self, model: Any, readout: str | None, batch_size: int, grouped: bool = False):
         self.model, self.readout, self.batch_size = model, readout, batch_size
         self.stack = stack_of_transformers(model)
+        self.projections = projections_of(self.stack)
         self.heads = [block.value_heads if grouped else block.heads for block in self.stack.blocks]
         takes = inspect.signature(model.forward).parameters
         self.options = {"use_cache": False} if "use_cache" in takes else {}
         self.mask: Any = None  # of the batch that runs, 1 for a real token
 
+    def examples(self, name: str, encoded: Any, mask: Any = None) -> Any:
+        """The examples as the network takes them; `name` is what a message calls them."""
+        if mask is not None:
+            raise UsageError(f"mask: is given, and {type(self.model).__name__} has its own among its inputs; allowed: attention_mask in {name}")
+        return encoded
+
+    def placed(self, name: str, encoded: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The examples with the positions of their real tokens, where padding would move these."""
+        return placed(self.model, name, encoded)
+
+    def at_real(self, layer: int, array: Tensor, mask: Any) -> Tensor:
+        """What enters or leaves the projection of a layer at real tokens, [n, ..]; without a mask all as it is."""
+        return array if mask is None else array[torch.as_tensor(mask).to(array.device) != 0]
+
+    def start(self, encoded: Mapping[str, Any]) -> None:
+        """Looks at what has to be known of the model before its layers are counted: here nothing."""
+
     def kept(self, layers: Sequence[int] | None) -> list[int]:
-        return kept_layers(self.stack, layers)
+        return kept_layers(len(self.heads), layers)
+
+    def cost(self, kept: Sequence[int], modes: int) -> float:
+        """The cost of removal in one of so many modes, in forward passes over all examples: one for the embeddings of the whole network; one
+        up to each layer with ranked heads, which the modes share; and for each head the layers from its own up."""
+        blocks = len(self.heads)
+        return 1.0 + len(kept) / modes + sum(self.heads[layer - 1] * (blocks - layer + 1) / blocks for layer in kept)
 
     def rows(self, kept: Sequence[int]) -> tuple[list[int], list[int]]:
         """Layer and head of every row of a table."""
         return rows_of(self.heads, kept)
 
+    def row_names(self, kept: Sequence[int]) -> list[str] | None:
+        """Names of the heads of these layers, where the layers have any."""
+        return None if self.names is None else [f"{self.names[layer - 1]} H{head}" for layer, head in zip(*self.rows(kept))]
+
+    @property
+    def used_readout(self) -> str:
+        """What the embedding is taken from: "answer" where the network answers for the example, and not for its tokens."""
+        return self.readout if self.reads_tokens else "answer"
+
     def batches(self, encoded: Mapping[str, Any]) -> Iterator[tuple[list[Call], Tensor, Any]]:
         """The calls of all blocks, what the network says of every token, and the mask."""
-        device, count = device_of(self.model), examples_in(encoded)
-        bounds = [*range(0, count, self.batch_size), count]
-        if bounds[-1] - bounds[-2] == 1 < bounds[-2]:  # one example has no other to take from
-            del bounds[-2]
-        for begin, end in zip(bounds, bounds[1:]):
-            batch = {key: part_of(value, begin, end - begin, device)
-                     for key, value in encoded.items()}
+        for batch in self.parts(encoded):
             self.mask = batch.get("attention_mask")
             calls: list[Call] = []
             said: list[Tensor] = []
@@ -111,6 +144,15 @@ class Network:
                 raise UsageError(f"model: calls {len(calls)} blocks; allowed: each of its {len(self.stack.blocks)} once")
             yield calls, said[-1], batch.get("attention_mask")
 
+    def parts(self, encoded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The examples of one batch after the other."""
+        device, count = device_of(self.model), examples_in(encoded)
+        bounds = [*range(0, count, self.batch_size), count]
+        if bounds[-1] - bounds[-2] == 1 < bounds[-2]:  # one example has no other to take from
+            del bounds[-2]
+        for begin, end in zip(bounds, bounds[1:]):
+            yield {key: part_of(value, begin, end - begin, device) for key, value in encoded.items()}
+
     def pooled(self, answer: Tensor, mask: Any) -> Tensor:
         weights = readout_weights(self.readout, mask, answer.shape[:2])
         return torch.einsum("bs,bsn->bn", weights, real_only(answer.cpu().double(), mask))
@@ -123,7 +165,7 @@ class Network:
         def note(position: int, mixed: Tensor) -> Tensor:
             seen.append(mixed.detach())
             return mixed
-        with at_projections(self.stack.blocks, note):
+        with at_projections(self.projections, note):
             for _, answer, mask in self.batches(encoded):
                 pooled.append(self.pooled(answer, mask).detach())
                 real = torch.ones(answer.shape[:2]) if mask is None else (mask != 0)
@@ -180,7 +222,35 @@ class Network:
 
     def _changed(self, layer: int, change: Callable[[Tensor], Tensor] | None):
         return (nullcontext() if change is None
-                else at_projections([self.stack.blocks[layer - 1]], lambda _, mixed: change(mixed)))
+                else at_projections([self._projection(layer)], lambda _, mixed: change(mixed)))
+
+    def _projection(self, layer: int) -> Projection:
+        """That of a layer where no lower layer runs: at every call."""
+        return replace(self.projections[layer - 1], call=None)
+
+    def watched(self, batch: Started, layer: int, change: Callable[[Tensor], Tensor] | None, said: Said) -> Tensor:
+        """Embeddings [b, N] of a batch that has run up to this layer. `said` sees what enters and leaves its projection, as
+        at_projections() has it."""
+        calls: list[int] = []
+
+        def first(position: int, mixed: Tensor, output: Tensor) -> Tensor | None:
+            calls.append(position)
+            return said(position, mixed, output) if len(calls) == 1 else None  # layers above may share the projection
+        with at_projections([self._projection(layer)], said=first):
+            return self.embeddings_from([batch], {} if change is None else {layer: change})
+
+    def gap_if_later_tokens_change(self, encoded: Mapping[str, Any]) -> float:
+        """How much the network's answer at the first real token changes with all later ones, relative to it."""
+        calls, answer, mask = next(self.batches(longest(encoded, "attention_mask")))
+        first = readout_weights("first_token", mask, answer.shape[:2])
+        later = (first.cumsum(1) - first)[:, :, None].to(calls[0].stream) != 0
+        if mask is not None:
+            later &= (mask != 0)[:, :, None].to(later.device)
+        changed = torch.where(later, calls[0].stream.flip(-1), calls[0].stream)
+        again = self._finished(Started(changed, calls, answer, mask), {})
+        at_first = (first != 0).to(answer.device)
+        one, other = answer[at_first].double(), again[at_first].double()
+        return float((one - other).abs().max() / one.abs().max())
 
     def run_from(self, calls: Sequence[Call], layer: int,
                  replace: Callable[[Tensor], Tensor] | None) -> Tensor:
@@ -195,8 +265,6 @@ class Network:
     def gradients(self, encoded: Mapping[str, Any], targets: Tensor, probe: Probe,
                   kept: Sequence[int]) -> Tensor:
         """d loss / d m of every example, [P, heads of the kept layers]."""
-        if any(parameter.is_inference() for parameter in self.model.parameters()):
-            raise UsageError("model: was made within torch.inference_mode(), so nothing in it has a gradient; allowed: a model made outside")
         found, begin, masks = [], 0, {}
 
         def weigh(position: int, mixed: Tensor) -> Tensor:
@@ -205,45 +273,50 @@ class Network:
             heads = self.heads[position]
             masks[position + 1] = mask = torch.ones(
                 len(mixed), heads, dtype=mixed.dtype, device=mixed.device, requires_grad=True)
-            by_head = mixed.reshape(*mixed.shape[:2], heads, -1)
-            weighed = real_only(by_head, self.mask) * mask[:, None, :, None]
-            if self.mask is not None:  # whose numbers may be none: nothing of it may reach a gradient
-                weighed = torch.where(real_of(by_head, self.mask), weighed, by_head)
-            return weighed.reshape(mixed.shape)
-        with at_projections(self.stack.blocks, weigh):
+            return weighed(mixed, mask, self.mask)
+        with at_projections(self.projections, weigh):
             for _, answer, mask in self.batches(encoded):
                 labels = targets[begin:begin + len(answer)]
                 loss = probe.losses(self.pooled(answer, mask), labels).sum()
                 found.append(torch.cat([g.cpu().double() for g in torch.autograd.grad(
                     loss, [masks[layer] for layer in kept])], 1))
                 begin += len(answer)
-        gradients = torch.cat(found)
-        if not bool(gradients.isfinite().all()):
-            raise BadDataError(f"model: the gradient at example {int((~gradients.isfinite()).nonzero()[0, 0])} is not finite; allowed: a model whose "
-                               "every token attends to some token, padding too")
-        return gradients
+        return torch.cat(found)
 
 
-@contextmanager
-def at_projections(blocks: Sequence[Block], change: Callable[[int, Tensor], Tensor]) -> Iterator[None]:
-    """`change(position, mixed)` in place of what enters the output projection of each block, [b, S, H
-    d]. Blocks that share a projection are told apart by the order of their calls."""
-    calls = {id(block.projection): 0 for block in blocks}
+def weighed(mixed: Tensor, factors: Tensor, mask: Any) -> Tensor:
+    """What enters a projection, [b, S, H d], with each head's output at real tokens times its factor, [b, H]."""
+    by_head = mixed.reshape(*mixed.shape[:2], factors.shape[1], -1)
+    found = real_only(by_head, mask) * factors[:, None, :, None]
+    if mask is not None:  # whose numbers may be none: nothing of it may reach a gradient
+        found = torch.where(real_of(by_head, mask), found, by_head)
+    return found.reshape(mixed.shape)
 
-    def hook(module: Any, arguments: tuple) -> tuple:
-        places = [i for i, block in enumerate(blocks) if block.projection is module]
-        position = places[calls[id(module)] % len(places)]
-        calls[id(module)] += 1
-        if arguments[0].shape[-1] != blocks[position].output.weight.shape[1]:
-            raise UsageError("model: its heads are not side by side before their output projection; allowed: models like BERT, GPT-2 or Llama")
-        return (change(position, arguments[0]), *arguments[1:])
-    hooks = [module.register_forward_pre_hook(hook)
-             for module in {id(b.projection): b.projection for b in blocks}.values()]
-    try:
-        yield
-    finally:
-        for handle in hooks:
-            handle.remove()
+
+def gradients_of(network: Network, encoded: Mapping[str, Any], targets: Tensor, probe: Probe, kept: Sequence[int]) -> Tensor:
+    """As network.gradients(), all of them finite. Errors: UsageError for a model without gradients, BadDataError where one is not a number."""
+    if any(parameter.is_inference() for parameter in network.model.parameters()):
+        raise UsageError("model: was made within torch.inference_mode(), so nothing in it has a gradient; allowed: a model made outside")
+    with torch.enable_grad():
+        found = network.gradients(encoded, targets, probe, kept)
+    if not bool(found.isfinite().all()):
+        raise BadDataError(f"model: the gradient at example {int((~found.isfinite()).nonzero()[0, 0])} is not finite; allowed: a model whose "
+                           "every token attends to some token, padding too")
+    return found
+
+
+def longest(encoded: Mapping[str, Any], mask: str) -> dict[str, Any]:
+    """The examples of most real tokens, as many as checks look at."""
+    given = {key: torch.as_tensor(value) for key, value in encoded.items()}
+    chosen = slice(EXAMPLES) if mask not in given else (given[mask] != 0).sum(1).argsort(descending=True, stable=True)[:EXAMPLES]
+    return {key: value[chosen] for key, value in given.items()}
+
+
+def projections_of(stack: Stack) -> list[Projection]:
+    """The output projections of all blocks. Blocks that share one are told apart by the order of their calls."""
+    modules = [block.projection for block in stack.blocks]
+    return [Projection("", module, block.heads, sum(one is module for one in modules[:layer]), sum(one is module for one in modules))
+            for layer, (block, module) in enumerate(zip(stack.blocks, modules))]
 
 
 def replacement_of(mode: str, mean: Tensor, heads: int, *gone: int) -> Callable[[Tensor], Tensor]:
@@ -281,8 +354,7 @@ def resampled(heads: int, head: int, mask: Any) -> Callable[[Tensor], Tensor]:
 # ---- arguments
 
 
-def kept_layers(stack: Stack, layers: Sequence[int] | None) -> list[int]:
-    count = len(stack.blocks)
+def kept_layers(count: int, layers: Sequence[int] | None) -> list[int]:
     kept = checked_layers(layers, lambda: count) or list(range(1, count + 1))
     if kept[-1] > count:
         raise UsageError(f"layers: holds {kept[-1]}; the model has {count} layers; allowed: 1 to {count}")

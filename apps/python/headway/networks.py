@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headway.causal_attention import readout_by_attention
 from headway.errors import UsageError
 from headway.files import path_to_write
 from headway.network_arguments import (as_of_train, checked_encoded, checked_form, checked_inputs, checked_layers, note_of,
@@ -128,7 +129,7 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
                       ids: Sequence[str] | None = None, test: Mapping[str, Any] | None = None,
                       sets: Mapping[str, Mapping[str, Any]] | None = None,
                       form: str = "attention", layers: int | Sequence[int] | None = None,
-                      readout: str = "first_token", classes: int | None = None,
+                      readout: str | None = None, classes: int | None = None,
                       batch_size: int = 16,
                       head_names: Sequence[Sequence[str]] | None = None, note: str | None = None,
                       dtype: DTypeLike = "float32", overwrite: bool = False) -> Path:
@@ -158,8 +159,9 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
     layers : int or sequence of int, optional
         Layers that are kept, counted from 1, or from -1, the last, down; ascending. Default: all, with
         contributions the last one.
-    readout : {'first_token', 'last_token', 'mean'}, default: 'first_token'
-        The token that the network's answer is read from: the first real one ([CLS]), the last (decoders), or all.
+    readout : {'first_token', 'last_token', 'mean'}, optional
+        The token that the network's answer is read from: the first real one ([CLS]), the last, or all. Default: the last where no
+        token attends to a later one (decoders), else the first.
     classes : int, optional
         Number of classes C, where labels are class numbers 0 to C - 1; 0: labels are real targets.
     batch_size : int, default: 16
@@ -228,15 +230,18 @@ def from_hugging_face(path: str | os.PathLike, model: Any, encoded: Mapping[str,
         def states(name, given, first):
             return hugging_face_states(model, given["encoded"], first, batch_size, name)
         with evaluating(model, batch_size, torch_attention=False):
-            return write_parts(path_to_write(path), stack_of(model), states, splits, "encoded",
+            stack = stack_of(model)
+            readout = readout or readout_by_attention(model, encoded, batch_size, "train")
+            return write_parts(path_to_write(path), stack, states, splits, "encoded",
                                 Options(readout, classes, None, note or "", dtype, kept), overwrite)
     sources = {
         name: Source(lambda name=name, given=given: hugging_face_blocks(model, given["encoded"], kept,
                                                                           batch_size, name),
                      counts[name], given, "encoded")
         for name, given in splits.items()}
-    options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
     with evaluating(model, batch_size, torch_attention=False):
+        readout = readout or readout_by_attention(model, encoded, batch_size, "train")
+        options = Options(readout, classes, head_names, note or note_of(model, kept), dtype, kept)
         return write_network(path_to_write(path), sources, options, overwrite)
 
 

@@ -98,6 +98,7 @@ def fingerprint(model: Any, encoded: Mapping[str, Any], y: np.ndarray, options: 
     for name, value in sorted(encoded.items()):
         digest.update(name.encode() + np.ascontiguousarray(as_numpy(name, value)).tobytes())
     said = {"readout": options.readout, "penalty": options.penalty, "seed": options.seed, "grouped": options.grouped,
+            "heads": None if options.heads is None else {name: int(count) for name, count in options.heads.items()}, "shared": options.shared,
             "rows": [[int(one) for one in column] for column in rows], "version": __version__}
     digest.update(np.ascontiguousarray(y).tobytes() + json.dumps(said).encode())
     return digest.hexdigest()

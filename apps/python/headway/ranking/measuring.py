@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,17 @@ from headway.errors import UsageError
 from headway.head_removal import entropies, finite_entropies
 from headway.network_batches import evaluating, hugging_face_answers
 from headway.network_contributions import PartsMissError, contribution_blocks, hugging_face_states
-from headway.network_removal import Network, replacement_of, targets_of
-from headway.network_tokens import placed
+from headway.network_removal import Network, gradients_of, replacement_of, targets_of
 from headway.probes import Probe
 from headway.progress import Progress
 from headway.ranking.ablation import check_removal
 from headway.ranking.cache import Cache, fingerprint
-from headway.ranking.checks import check_model
 from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts, solved_order_parameters
 from headway.ranking.measured import CUTS, MODES, Measured, removal_name
 from headway.ranking.readouts import Readout, right_answers
 from headway.ranking.removal import Change, Whole, stacked
 from headway.ranking.solver import theory_solver
+from headway.readout_choice import network_of, prepare
 
 BACKWARD = 2.0  # what a backward pass costs, in forward passes
 
@@ -34,7 +33,7 @@ class Options:
     """What measure() is asked; headway.rank_heads describes each."""
 
     layers: Sequence[int] | None = None
-    readout: str = "first_token"
+    readout: str | None = None
     classes: int | None = None
     penalty: float | None = None
     grouped: bool = True
@@ -42,19 +41,24 @@ class Options:
     batch_size: int = 16
     seed: int = 1
     cache: Any = None
+    heads: Mapping[str, int] | None = None
+    shared: str = "each"
+    mask: Any = None
 
 
 def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Options, progress: Progress | None,
-            check: Callable[[int], None]) -> Measured:
-    """Removal of every head, and every score, on these examples. headway.rank_heads has the description.
+            check: Callable[[int], None]) -> tuple[Measured, list[str] | None, list[Any]]:
+    """Removal of every head, and every score, on these examples; names of the heads, and modules of all layers, where they are
+    named. headway.rank_heads has the description.
 
     check: is told how many heads there are before they are removed, and may refuse.
     """
-    check_model(model)
-    network = Network(model, options.readout, options.batch_size, options.grouped)
-    kept = network.kept(options.layers)
+    network = network_of(model, options.readout, options.batch_size, options.grouped, options.heads, options.shared)
+    encoded = network.examples("train: inputs", encoded, options.mask)
     y = targets_of(model, {"train": (encoded, labels)}, options.classes, "inputs")["train"].numpy()
-    encoded = placed(model, "train: inputs", encoded)
+    encoded = network.placed("train: inputs", encoded)
+    prepare(network, encoded)
+    options, kept = replace(options, readout=network.readout), network.kept(options.layers)
     rows = network.rows(kept)
     check(len(rows[0]))
     tell = progress or (lambda stage, done, total: None)
@@ -66,23 +70,16 @@ def measure(model: Any, encoded: Mapping[str, Any], labels: Any, options: Option
         changes = _removals(network, encoded, kept, means, whole, cache, tell)
         scores = _Scores(network, encoded, kept, y, whole.readout, options, tell)
         scores.measure()
-    columns = {removal_name(mode, readout): _cost(network, kept) for mode in MODES for readout in ("fixed", "refitted")}
-    blocks = [network.stack.blocks[layer - 1] for layer in kept]
-    queries = {block.heads // network.heads[layer - 1] for layer, block in zip(kept, blocks)}
+    columns = {removal_name(mode, readout): network.cost(kept, len(MODES)) for mode in MODES for readout in ("fixed", "refitted")}
+    queries = {network.projections[layer - 1].heads // network.heads[layer - 1] for layer in kept}
     right = right_answers(y - whole.readout.missed, y)
-    return Measured(
+    found = Measured(
         *map(tuple, rows), changes=changes | scores.changes, slopes=scores.slopes, scores=scores.values,
         score_errors=scores.errors, passes=columns | scores.passes,
         attributes={"examples": len(y), "loss": float(whole.errors.mean()), "accuracy": float(right.mean()),
-                    "penalty": whole.readout.penalty, "readout": options.readout, "grouped": options.grouped, "queries_per_head": max(queries), "checks": len(checks),
+                    "penalty": whole.readout.penalty, "readout": network.used_readout, "grouped": options.grouped, "queries_per_head": max(queries), "checks": len(checks),
                     "left out": ", ".join(scores.left_out)})
-
-
-def _cost(network: Network, kept: Sequence[int]) -> float:
-    """The cost of removal in one mode, in forward passes over all examples: one for the embeddings of the whole network; one up to
-    each layer with ranked heads, which the modes share; and for each head the layers from its own up."""
-    blocks = len(network.stack.blocks)
-    return 1.0 + len(kept) / len(MODES) + sum(network.heads[layer - 1] * (blocks - layer + 1) / blocks for layer in kept)
+    return found, network.row_names(kept), network.modules
 
 
 def _removals(network: Network, encoded: Mapping[str, Any], kept: Sequence[int], means: Sequence[torch.Tensor], whole: Whole,
@@ -127,6 +124,9 @@ class _Scores:
 
     def measure(self) -> None:
         self._gradient()
+        if self.network.stack is None:
+            self.left_out.append("weight_norm, attention_entropy and cuts (for models of known kinds)")
+            return
         self._weights()
         try:
             self._attention()
@@ -143,8 +143,7 @@ class _Scores:
     def _gradient(self) -> None:
         readout = self.readout
         probe = Probe("ridge", readout.penalty, *map(torch.as_tensor, (readout.mean, readout.scale, readout.weights, readout.offset)))
-        with torch.enable_grad():
-            found = self.network.gradients(self.encoded, torch.as_tensor(self.y), probe, self.kept)
+        found = gradients_of(self.network, self.encoded, torch.as_tensor(self.y), probe, self.kept)
         self.slopes = found.abs().numpy().T
         self.passes["gradient"] = 1.0 + BACKWARD
         self.tell("scores", 1, 3)

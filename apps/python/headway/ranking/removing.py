@@ -9,24 +9,26 @@ import numpy as np
 
 from headway.network_batches import evaluating
 from headway.network_removal import Network, replacement_of, targets_of
-from headway.network_tokens import placed
 from headway.progress import Progress
-from headway.ranking.checks import check_model
 from headway.ranking.cumulative import Curves, RemovalCurves, checked_most, random_orders
 from headway.ranking.table import HeadRanking
+from headway.readout_choice import network_of
 
 
-def remove_in_order(model: Any, sets: Mapping[str, tuple[Mapping[str, Any], Any]], ranking: HeadRanking, orders: Sequence[str],
+def remove_in_order(model: Any, sets: Mapping[str, tuple[Any, Any, Any]], ranking: HeadRanking, orders: Sequence[str],
                     random: int, greedy: bool, most: int | None, classes: int | None, batch_size: int, seed: int,
-                    progress: Progress | None) -> RemovalCurves:
-    """As headway.remove_in_order. sets: "train" and perhaps "test", what the tokenizer says and its labels."""
-    check_model(model)
+                    progress: Progress | None, heads: Mapping[str, int] | None = None, shared: str = "each") -> RemovalCurves:
+    """As headway.remove_in_order. sets: "train" and perhaps "test": inputs, labels and mask."""
     made = ranking.attributes
-    network = Network(model, made["readout"], batch_size, made["grouped"])
+    readout = None if made["readout"] == "answer" else made["readout"]
+    network = network_of(model, readout, batch_size, made["grouped"], heads, shared)
+    sets = {name: (network.examples(f"{name}: inputs", inputs, mask), labels) for name, (inputs, labels, mask) in sets.items()}
     rows = list(zip(ranking.layers, ranking.heads))
-    ranking.check_model(network.heads)
     targets = {name: array.numpy() for name, array in targets_of(model, sets, classes, "inputs").items()}
-    sets = {name: (placed(model, f"{name}: inputs", encoded), labels) for name, (encoded, labels) in sets.items()}
+    sets = {name: (network.placed(f"{name}: inputs", encoded), labels) for name, (encoded, labels) in sets.items()}
+    with evaluating(model, batch_size, torch_attention=False):
+        network.start(sets["train"][0])
+    ranking.check_model(network.heads)
     count, tell = checked_most(most, len(rows)), progress or (lambda stage, done, total: None)
     mode = ranking.mode
     with evaluating(model, batch_size, torch_attention=False):

@@ -54,6 +54,8 @@ class HeadRanking(HeadTable):
         The column that the combined estimate is of.
     draws : ndarray of shape (draws, heads)
         What is known of the rises without each head, as draws.
+    modules : tuple of str, or of (str, int)
+        Where modules were named: the name of each layer's module, with the number of the call, from 0, if the module is shared.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class HeadRanking(HeadTable):
     ceiling: Ceiling = field(default_factory=lambda: Ceiling(float("nan"), float("nan"), float("nan")))
     target: str = ""
     draws: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    modules: tuple[Any, ...] = ()
 
     _fixed = 2
 
@@ -146,7 +149,7 @@ class HeadRanking(HeadTable):
                                  "has; allowed: the model that was ranked")
 
     def to_prune_heads(self, k: int, path: str | os.PathLike | None = None, column: str = "estimate") -> dict[int, list[int]]:
-        """Give the k cheapest heads to `prune_heads` of transformers, and to NNI.
+        """Give the k cheapest heads to `headway.remove_heads`, to `prune_heads` of transformers 4, and to NNI.
 
         Parameters
         ----------
@@ -160,7 +163,8 @@ class HeadRanking(HeadTable):
         Returns
         -------
         dict of int to list of int
-            {layer: [heads]}, both counted from 0. Where queries share a key and a value, all of a head's queries.
+            {layer: [heads]}, both counted from 0. Where queries share a key and a value, all of a head's queries. Where modules were
+            named, their names take the place of layers: {name: [heads]}, or {(name, call): [heads]} if the module is shared.
 
         Raises
         ------
@@ -170,7 +174,8 @@ class HeadRanking(HeadTable):
             The file cannot be written.
         """
         found = heads_by_layer(self.cheapest(k, column), int(self.attributes.get("queries_per_head", 1)))
-        write_json(found, path)
+        found = {self.modules[layer] if self.modules else layer: gone for layer, gone in found.items()}
+        write_json(_with_text_keys(found), path)
         return found
 
     def to_budgets(self, path: str | os.PathLike | None = None, column: str = "estimate") -> list[dict]:
@@ -197,7 +202,7 @@ class HeadRanking(HeadTable):
         """
         found = [{"removed": k, "share": round(k / len(self), 6), "heads": self.to_prune_heads(k, column=column)}
                  for k in range(len(self) + 1)]
-        write_json(found, path)
+        write_json([row | {"heads": _with_text_keys(row["heads"])} for row in found], path)
         return found
 
     def to_duo_attention(self, folder: str | os.PathLike, model: Any, column: str = "estimate", sink_size: int = SINK_SIZE,
@@ -233,6 +238,9 @@ class HeadRanking(HeadTable):
         `rank_heads(..., grouped=False)` the columns would be queries, so such a ranking is refused.
         """
         from headway.network_blocks import stack_of
+        if self.modules:
+            raise UsageError("ranking: is of modules that were named; allowed for DuoAttention: one of a known kind, rank_heads without "
+                             "heads=")
         stack = stack_of(model)
         if not stack.decoder:
             raise UsageError(f"model: {stack.model_name} is no decoder; allowed for DuoAttention, which shortens what a decoder keeps of earlier "
@@ -283,9 +291,9 @@ class HeadRanking(HeadTable):
 
 
 def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed: int,
-               names: Sequence[str] | None = None) -> HeadRanking:
+               names: Sequence[str] | None = None, modules: Sequence[Any] = ()) -> HeadRanking:
     """The table of what was measured. mode, readout: which removal the combined estimate is of. k: that of `among_cheapest`
-    or `among_smallest_cuts`; default: a quarter of the heads, at least one."""
+    or `among_smallest_cuts`; default: a quarter of the heads, at least one. names: of the heads. modules: of the layers."""
     count, target = len(measured.layers), removal_name(mode, readout)
     check_choice(mode if mode != FROZEN else MODES[0], readout, k, count)
     k = max(1, count // 4) if k is None else k
@@ -302,7 +310,12 @@ def ranking_of(measured: Measured, mode: str, readout: str, k: int | None, seed:
     passes = dict(measured.passes)
     passes |= {"estimate": passes.get(target, float("nan"))}
     return HeadRanking(measured.layers, measured.heads, tuple(head_name(*row, name) for row, name in zip(rows, own)), columns,
-                       attributes, passes, ceiling(change.rises, seed), target, posterior.draws)
+                       attributes, passes, ceiling(change.rises, seed), target, posterior.draws, tuple(modules))
+
+
+def _with_text_keys(heads: Mapping[Any, list[int]]) -> dict[Any, list[int]]:
+    """The same for JSON, which has no pairs: "NAME call 1" stands for the call 1 of a module, counted from 0."""
+    return {f"{key[0]} call {key[1]}" if isinstance(key, tuple) else key: gone for key, gone in heads.items()}
 
 
 def _removal_columns(measured: Measured) -> dict[str, np.ndarray]:
