@@ -115,8 +115,9 @@ class NamedTest(unittest.TestCase):
         self.assertGreater(largest, 1e-3)
 
 
-def by_hand(model, run, modules, readout, mask, count=None):
-    """embed(layer, head) with a hook in front of the projection of that layer. count: calls of a module in a pass, where it is shared."""
+def by_hand(model, run, modules, readout, mask, count=None, means=None):
+    """embed(layer, head) with a hook in front of the projection of that layer. count: calls of a module in a pass, where it is
+    shared. means: of what enters each projection; default: zero."""
     def embed(layer=0, head=0):
         calls = []
 
@@ -125,7 +126,8 @@ def by_hand(model, run, modules, readout, mask, count=None):
             if count is not None and len(calls) != layer:
                 return None
             mixed = arguments[0].clone()
-            mixed[..., (head - 1) * SIZE:head * SIZE] = 0.0
+            part = slice((head - 1) * SIZE, head * SIZE)
+            mixed[..., part] = 0.0 if means is None else means[layer - 1][part]
             return (mixed,)
         handle = modules[layer - 1].register_forward_pre_hook(hook) if layer else None
         with torch.no_grad():
@@ -139,6 +141,7 @@ def by_hand(model, run, modules, readout, mask, count=None):
 @unittest.skipUnless(HAVE_ALL, "needs PyTorch and transformers")
 class AgreesWithHooks(NamedTest):
     options = dict(penalty=1.0, batch_size=4)
+    zero = options | {"mode": "zero"}
 
     def test_a_hand_written_module_padded_right_and_left_in_train_mode(self):
         for mask in (REAL, left(REAL)):
@@ -147,11 +150,19 @@ class AgreesWithHooks(NamedTest):
             embed = by_hand(model, lambda one: one(x, real), [block["attn"].proj for block in model.blocks], "mean", mask)
             for how in ((x, real), {"x": x, "mask": real}):
                 model.train()
-                table = headway.ablate_heads(model, how, SIGNS, heads=heads, mask=mask, readout="mean", **self.options)
+                table = headway.ablate_heads(model, how, SIGNS, heads=heads, mask=mask, readout="mean", **self.zero)
                 self.assertTrue(all(module.training for module in model.modules()))
                 model.eval()
                 self.assertEqual(table.names[HEADS], "blocks.1.attn.proj H1")
                 self.changes(embed, 1e-9, table)
+            projections, entered = [block["attn"].proj for block in model.blocks], []
+            handles = [one.register_forward_pre_hook(lambda module, given: entered.append(given[0].detach())) for one in projections]
+            model(x, real)
+            for handle in handles:
+                handle.remove()
+            embed = by_hand(model, lambda one: one(x, real), projections, "mean", mask, means=[one[real].mean(0) for one in entered])
+            self.changes(embed, 1e-9, headway.ablate_heads(model, (x, real), SIGNS, heads=heads, mask=mask, readout="mean", mode="mean",
+                                                           **self.options))
 
     def test_a_transformer_encoder_whose_projection_is_never_called(self):
         """torch.nn.MultiheadAttention hands the weights of out_proj to a function. Columns that are zero do by hand what removal does."""
@@ -177,7 +188,7 @@ class AgreesWithHooks(NamedTest):
                 own = {} if isinstance(given, dict) else {"mask": mask}
                 names = [{f"{prefix}layers.{i}.self_attn{end}": HEADS for i in range(2)} for end in ("", ".out_proj")]
                 for heads in (None, *names):
-                    table = headway.ablate_heads(model, given, SIGNS, heads=heads, readout="mean", **own, **self.options)
+                    table = headway.ablate_heads(model, given, SIGNS, heads=heads, readout="mean", **own, **self.zero)
                     self.changes(embed, 1e-9, table)
 
     def test_models_of_transformers_by_name_and_by_kind(self):
@@ -191,8 +202,8 @@ class AgreesWithHooks(NamedTest):
                 heads = {name.format(i): HEADS for i in range(LAYERS)}
                 modules = [of(model, i) for i in range(LAYERS)]
                 embed = by_hand(model, lambda one: one(**batch).last_hidden_state, modules, "last_token", batch["attention_mask"])
-                named = headway.ablate_heads(model, batch, SIGNS, heads=heads, **self.options)
-                known = headway.ablate_heads(model, batch, SIGNS, **self.options)
+                named = headway.ablate_heads(model, batch, SIGNS, heads=heads, **self.zero)
+                known = headway.ablate_heads(model, batch, SIGNS, **self.zero)
                 self.assertEqual((named.attributes["readout"], known.attributes["readout"]), ("last_token", "last_token"))
                 for table in (named, known):
                     self.changes(embed, 1e-6, table)
@@ -209,18 +220,18 @@ class AgreesWithHooks(NamedTest):
         name = "encoder.albert_layer_groups.0.albert_layers.0.attention.dense"
         dense, mask = albert.get_submodule(name), batch["attention_mask"]
         run = lambda one: one(**batch).last_hidden_state  # noqa: E731
-        each = headway.ablate_heads(albert, batch, SIGNS, heads={name: HEADS}, readout="mean", **self.options)
+        each = headway.ablate_heads(albert, batch, SIGNS, heads={name: HEADS}, readout="mean", **self.zero)
         self.assertEqual((len(each), each.names[HEADS]), (LAYERS * HEADS, f"{name} call 2 H1"))
         self.changes(by_hand(albert, run, [dense] * LAYERS, "mean", mask, LAYERS), 1e-6, each)
-        known = headway.ablate_heads(albert, batch, SIGNS, readout="mean", **self.options)
+        known = headway.ablate_heads(albert, batch, SIGNS, readout="mean", **self.zero)
         np.testing.assert_allclose(known["loss_rise"], each["loss_rise"], atol=1e-5)
-        together = headway.ablate_heads(albert, batch, SIGNS, heads={name: HEADS}, shared="all", readout="mean", **self.options)
+        together = headway.ablate_heads(albert, batch, SIGNS, heads={name: HEADS}, shared="all", readout="mean", **self.zero)
         self.assertEqual((len(together), together.names[1]), (HEADS, f"{name} H2"))
         self.changes(by_hand(albert, run, [dense], "mean", mask), 1e-6, together)
 
         pooled, x, real = drawn(Pooled).double(), tokens().double(), torch.as_tensor(REAL == 1)
         for shared, count in (("each", 3), ("all", None)):
-            table = headway.ablate_heads(pooled, (x, real), SIGNS, heads={"attention.proj": HEADS}, shared=shared, mask=REAL, **self.options)
+            table = headway.ablate_heads(pooled, (x, real), SIGNS, heads={"attention.proj": HEADS}, shared=shared, mask=REAL, **self.zero)
             self.assertEqual(table.attributes["readout"], "answer")
             self.changes(by_hand(pooled, lambda one: one(x, real), [pooled.attention.proj] * 3, "", None, count), 1e-9, table)
 
@@ -230,7 +241,7 @@ class AgreesWithHooks(NamedTest):
                                     (make_model("Llama", "sdpa"), encoded(), {f"layers.{i}.self_attn.o_proj": HEADS for i in range(LAYERS)})):
             model = model.to(torch.bfloat16)
             given = given if isinstance(given, dict) else given.to(torch.bfloat16)
-            table = headway.ablate_heads(model, given, SIGNS, heads=heads, readout="mean", **self.options)
+            table = headway.ablate_heads(model, given, SIGNS, heads=heads, readout="mean", **self.zero)
             names = list(heads or [f"layers.{i}.self_attn.out_proj" for i in range(2)])
             whole = torch.ones(P, S) if not isinstance(given, dict) else given["attention_mask"]
 
@@ -297,15 +308,15 @@ class AgreesWithHooks(NamedTest):
         model = model.double()
         heads = {f"blocks.{i}.attn.proj": HEADS for i in range(2)}
         embed = by_hand(model, lambda one: one(x.double()), [block["attn"].proj for block in model.blocks], "mean", np.ones((P, S), int))
-        self.changes(embed, 1e-9, headway.ablate_heads(model, x.double(), SIGNS, heads=heads, readout="mean", **self.options))
+        self.changes(embed, 1e-9, headway.ablate_heads(model, x.double(), SIGNS, heads=heads, readout="mean", **self.zero))
         mixed, names = drawn(Mixed), {f"inner.{name}": count for name, count in heads.items()}
         embed = by_hand(mixed, lambda one: one(x), [block["attn"].proj for block in mixed.inner.blocks], "mean", np.ones((P, S), int))
-        self.changes(embed, 0.02, headway.ablate_heads(mixed, x, SIGNS, heads=names, readout="mean", **self.options))
+        self.changes(embed, 0.02, headway.ablate_heads(mixed, x, SIGNS, heads=names, readout="mean", **self.zero))
         if hasattr(torch, "compile"):
             plain = drawn(HandWritten)
             compiled = torch.compile(plain, backend="eager")
             compiled(x)
-            found = [headway.ablate_heads(one, x, SIGNS, heads=heads, readout="mean", **self.options)["loss_rise"] for one in (plain, compiled)]
+            found = [headway.ablate_heads(one, x, SIGNS, heads=heads, readout="mean", **self.zero)["loss_rise"] for one in (plain, compiled)]
             np.testing.assert_array_equal(*found)
             with headway.remove_heads(compiled, {"blocks.0.attn.proj": [2]}, heads=heads), torch.no_grad():
                 np.testing.assert_allclose(compiled(x), plain(x), atol=1e-5)
@@ -321,7 +332,7 @@ class AgreesWithHooks(NamedTest):
                 inside = x.reshape(-1, 2, N)
                 return x + torch.tanh(self.attention(inside, torch.ones(inside.shape[:2], dtype=torch.bool))).reshape(x.shape)
         model, x = drawn(Windows).double(), torch.cat([tokens(), tokens(5)[:, :1]], 1).double()
-        table = headway.ablate_heads(model, x, SIGNS, heads={"attention.proj": HEADS}, readout="mean", **self.options)
+        table = headway.ablate_heads(model, x, SIGNS, heads={"attention.proj": HEADS}, readout="mean", **self.zero)
         self.changes(by_hand(model, lambda one: one(x), [model.attention.proj], "mean", np.ones((P, 8), int)), 1e-9, table)
         slopes = headway.gradient_sensitivity(model, x, SIGNS, heads={"attention.proj": HEADS}, readout="mean", **self.options)
         self.assertGreater(slopes["sensitivity"].min(), 0.0)

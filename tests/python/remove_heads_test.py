@@ -106,11 +106,13 @@ class RemoveHeads(unittest.TestCase):
             self.check(model, lambda: model(x, real), removed, [modules[1]], [2], heads=heads)
         encoder = drawn(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(N, HEADS, 16, batch_first=True), 2))
         padding = torch.as_tensor(REAL == 0)
-        table = headway.ablate_heads(encoder, {"src": x, "src_key_padding_mask": padding}, SIGNS, penalty=1.0, readout="mean")
+        table = headway.ablate_heads(encoder, {"src": x, "src_key_padding_mask": padding}, SIGNS, penalty=1.0, readout="mean",
+                                     mode="zero")
         for removed in ({1: [2]}, {"layers.1.self_attn": [2]}, {"layers.1.self_attn.out_proj": [2]}):
             before = state(encoder)
             with headway.remove_heads(encoder, removed):
-                gone = headway.ablate_heads(encoder, {"src": x, "src_key_padding_mask": padding}, SIGNS, penalty=1.0, readout="mean")
+                gone = headway.ablate_heads(encoder, {"src": x, "src_key_padding_mask": padding}, SIGNS, penalty=1.0, readout="mean",
+                                     mode="zero")
             self.unchanged(encoder, before)
             self.assertLess(abs(gone.grid("loss_rise")[1, 2]), 1e-9)  # it is gone already
             self.assertGreater(abs(table.grid("loss_rise")[1, 2]), 1e-3)
