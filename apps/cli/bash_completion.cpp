@@ -37,8 +37,8 @@ std::string bash_word(const CommandOption& option) {
       return "studies";
     case Offers::kKeys:
       return "keys";
-    case Offers::kVerbs:
-      return "verbs";
+    case Offers::kTopics:
+      return "topics";
     case Offers::kWords:
       return join(option.words, " ");
   }
@@ -124,7 +124,14 @@ _headway_offer_value() {
     nothing) ;;
     files) _headway_offer_files ;;
     keys) _headway_offer_keys ;;
-    verbs) _headway_offer "$_headway_verbs" ;;
+    topics)
+      compopt -o nospace 2>/dev/null
+      if [[ $cur == *.* ]]; then
+        _headway_offer "$_headway_dotted_topics"
+      else
+        _headway_offer "$_headway_verbs $_headway_topics"
+      fi
+      ;;
     studies)
       _headway_offer "$("${COMP_WORDS[0]}" studies --names 2>/dev/null)"
       _headway_offer_files
@@ -191,6 +198,8 @@ std::string bash_completion() {
   out += fmt::format("_headway_verbs=\"{}\"\n", join(names, " "));
   out += fmt::format("_headway_tables=\"{}\"\n", first_parts());
   out += fmt::format("_headway_keys=\"{}\"\n", whole_keys());
+  out += fmt::format("_headway_topics=\"{}\"\n", join(help_topics(false), " "));
+  out += fmt::format("_headway_dotted_topics=\"{}\"\n", join(help_topics(true), " "));
   out += "\n_headway_options_of() {\n  case $1 in\n" + options + "  esac\n}\n";
   out +=
       "\n# What is offered after an option (\"solve --set\"), or for an argument (\"solve \").\n";

@@ -99,6 +99,30 @@ void check_arguments(const Verb& verb, const CommandLine& line,
   }
 }
 
+/// The arguments after the verb. The parser takes the "=" of "-o=x.h5" for a part of the value, so
+/// such a word becomes two. After "--" all words are arguments.
+std::vector<std::string> words_of(int argc, char** argv,
+                                  const std::vector<CommandOption>& options) {
+  std::vector<std::string> words;
+  bool only_arguments = false;
+  for (const std::string word : std::vector<std::string>(argv + 1, argv + argc)) {
+    only_arguments = only_arguments || word == "--";
+    const std::size_t sign = word.find('=');
+    const bool is_short = !only_arguments && word.starts_with('-') && !word.starts_with("--");
+    const CommandOption* option = nullptr;
+    if (is_short && sign != std::string::npos && sign > 1) {
+      option = option_named(options, std::string("-") + word[sign - 1]);
+    }
+    if (option == nullptr || option->is_switch()) {
+      words.push_back(word);
+    } else {
+      words.push_back(word.substr(0, sign));
+      words.push_back(word.substr(sign + 1));
+    }
+  }
+  return words;
+}
+
 void parse_verb(const Verb& verb, int argc, char** argv, CommandLine& line) {
   const std::vector<CommandOption> options = options_of(verb);
   CLI::App command(verb.summary, "headway " + verb.name);
@@ -107,7 +131,9 @@ void parse_verb(const Verb& verb, int argc, char** argv, CommandLine& line) {
   }
   command.allow_extras();
   try {
-    command.parse(argc, argv);
+    std::vector<std::string> words = words_of(argc, argv, options);
+    std::reverse(words.begin(), words.end());  // as the parser wants them
+    command.parse(words);
   } catch (const CLI::CallForHelp&) {
     line.text = help_text(verb_page(verb));
     return;
@@ -115,7 +141,9 @@ void parse_verb(const Verb& verb, int argc, char** argv, CommandLine& line) {
     usage_error(fault_of_parsing(error, options) +
                 fmt::format("\nheadway {} --help explains the options", verb.name));
   }
-  check_arguments(verb, line, command.remaining());
+  std::vector<std::string> unknown = command.remaining();
+  std::erase(unknown, "--");  // which the parser keeps
+  check_arguments(verb, line, unknown);
   line.verb = &verb;
 }
 

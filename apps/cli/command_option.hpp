@@ -16,8 +16,8 @@ enum class Offers {
   kFiles,
   kStudies,  ///< the studies that come with Headway, and files
   kKeys,     ///< keys of a study file, for section.key=value
-  kVerbs,
-  kWords,  ///< CommandOption::words
+  kTopics,   ///< of help: verbs, and tables and keys of a study file
+  kWords,    ///< CommandOption::words
 };
 
 /// Where the value of an option goes.

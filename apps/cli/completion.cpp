@@ -1,6 +1,7 @@
 #include "completion.hpp"
 
 #include "headway/error.hpp"
+#include "help_page.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -17,6 +18,14 @@ int print_completion(const Options& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> help_topics(bool dotted) {
+  std::vector<std::string> topics = key_topics();
+  std::erase_if(topics, [dotted](const std::string& topic) {
+    return (topic.find('.') != std::string::npos) != dotted || find_verb(topic) != nullptr;
+  });
+  return topics;
+}
 
 Verb completion_verb() {
   CommandOption shell{"shell", "SHELL", "bash or zsh", &Options::topic, Offers::kWords};

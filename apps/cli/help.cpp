@@ -72,7 +72,7 @@ Verb help_verb() {
           .summary = "explain the program, a verb, or a key of study files",
           .own = {{"topic", "VERB|KEY",
                    "the verb to explain, or a key or table of study files; without it, the program",
-                   &Options::topic, Offers::kVerbs},
+                   &Options::topic, Offers::kTopics},
                   {"--man", "", "print a manual page in the language of man", &Options::manual},
                   {"--write", "FOLDER",
                    "write all manual pages and the completions of shells below this folder, as "

@@ -193,6 +193,24 @@ std::vector<HelpSection> key_sections(const std::string& topic) {
   return found;
 }
 
+std::vector<std::string> key_topics() {
+  std::vector<std::string> topics;
+  const auto add = [&topics](const std::string& topic) {
+    const bool bare =
+        topic.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == std::string::npos;
+    if (!topic.empty() && bare && std::find(topics.begin(), topics.end(), topic) == topics.end()) {
+      topics.push_back(topic);
+    }
+  };
+  for (const KeyTable& table : key_tables()) {
+    add(table.name);
+    for (const Explained& entry : table.section.entries) {
+      add(table.name.empty() ? entry.term : table.name + "." + entry.term);
+    }
+  }
+  return topics;
+}
+
 HelpPage verb_page(const Verb& verb) {
   HelpPage page{"headway " + verb.name, verb.summary, {usage_line(verb)}, verb.about, {}};
   add_unless_empty(options_section(verb, true), page.sections);

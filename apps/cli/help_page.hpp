@@ -33,6 +33,9 @@ HelpPage verb_page(const Verb& verb);
 /// it), or of a whole table ("model"); nothing where there is no such key or table.
 std::vector<HelpSection> key_sections(const std::string& topic);
 
+/// Every topic that key_sections() knows by its whole name: "model", "model.widths".
+std::vector<std::string> key_topics();
+
 /// Columns that help is wrapped to: those of the terminal, at most 100, which is also what pipes
 /// and files get.
 std::size_t help_columns();

@@ -9,8 +9,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 
 #include "headway/error.hpp"
@@ -51,11 +53,27 @@ void clear_progress_line() {
   progress_line_open = false;
 }
 
-/// Columns of the terminal behind a stream; 0 without a terminal, or where it does not tell.
+std::string_view environment(const char* name) {
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets it
+  return text == nullptr ? "" : text;
+}
+
+/// Columns of the terminal behind a stream. COLUMNS, without a terminal or where it does not tell;
+/// 0 without either.
 std::size_t columns_of(int descriptor) {
   winsize size = {};
-  if (isatty(descriptor) == 0 || ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
+  const bool told = isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0;
+  if (told && size.ws_col > 0) return size.ws_col;
+  const std::string_view text = environment("COLUMNS");
+  std::size_t columns = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return failure == std::errc() && end == text.data() + text.size() ? columns : 0;
+}
+
+/// Whether a line on standard error can be taken back: on a terminal that knows how.
+bool can_rewrite() {
+  const std::string_view kind = environment("TERM");
+  return isatty(STDERR_FILENO) != 0 && !kind.empty() && kind != "dumb";
 }
 
 }  // namespace
@@ -116,7 +134,7 @@ std::string duration_text(double seconds) {
 std::size_t output_columns() { return columns_of(STDOUT_FILENO); }
 
 void show_progress(const std::string& line) {
-  if (isatty(STDERR_FILENO) == 0) return write_message(line);
+  if (!can_rewrite()) return write_message(line);
   // A line that wraps is not erased by the next.
   const std::size_t columns = columns_of(STDERR_FILENO);
   write_all(STDERR_FILENO, "\r\x1b[K" + (columns > 1 ? line.substr(0, columns - 1) : line));
@@ -124,7 +142,7 @@ void show_progress(const std::string& line) {
 }
 
 std::size_t progress_columns() {
-  if (isatty(STDERR_FILENO) == 0) return 0;
+  if (!can_rewrite()) return 0;
   constexpr std::size_t kUsual = 80;  // of a terminal that does not tell
   const std::size_t columns = columns_of(STDERR_FILENO);
   return columns > 1 ? columns : kUsual;
@@ -172,7 +190,7 @@ double Pace::seconds_left(double total) const {
   return speed > 0.0 ? std::max(total - done_, 0.0) / speed : 0.0;
 }
 
-ProgressClock::ProgressClock() : interval_(isatty(STDERR_FILENO) != 0 ? 0.1 : 3.0) { restart(); }
+ProgressClock::ProgressClock() : interval_(can_rewrite() ? 0.1 : 3.0) { restart(); }
 
 bool ProgressClock::due() {
   const auto now = std::chrono::steady_clock::now();

@@ -22,7 +22,8 @@ bool stop_requested();
 /// Writes all of `text` to standard output and flushes it. Error{kCannotWrite} when that fails.
 void write_output(std::string_view text);
 
-/// Columns of the terminal that standard output is; 0 where it is none.
+/// Columns of the terminal that standard output is. COLUMNS, where it is none or does not tell; 0
+/// without either.
 std::size_t output_columns();
 
 /// One line on standard error. Failures there are ignored: there is no place left to report them.
@@ -31,10 +32,11 @@ void write_message(std::string_view text);
 /// "42 s", "12 min", "3.4 h"
 std::string duration_text(double seconds);
 
-/// A line of progress on standard error: on a terminal it takes the place of the last one.
+/// A line of progress on standard error: on a terminal it takes the place of the last one. A dumb
+/// terminal (TERM) cannot take a line back, and gets plain lines as a file does.
 void show_progress(const std::string& line);
 
-/// Columns of the terminal that standard error is; 0 where it is none.
+/// Columns of the terminal that standard error is; 0 where it is none, or a dumb one.
 std::size_t progress_columns();
 
 /// "train [########            ] 43 %, 12 min left, run 3 of 9": a bar and as many of `more` as fit

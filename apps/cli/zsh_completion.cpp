@@ -40,8 +40,8 @@ std::string zsh_action(const CommandOption& option) {
       return "_headway_studies";
     case Offers::kKeys:
       return "_headway_keys";
-    case Offers::kVerbs:
-      return "_headway_verbs";
+    case Offers::kTopics:
+      return "_headway_topics";
     case Offers::kWords:
       return "(" + join(option.words, " ") + ")";
   }
@@ -140,12 +140,26 @@ std::string verbs_function() {
          "  )\n  _describe -t verbs verb verbs\n}\n";
 }
 
+std::string topics_function() {
+  return "\n_headway_topics() {\n  local -a topics dotted\n  topics=(\n" +
+         zsh_list(help_topics(false), "    ") + "  )\n  dotted=(\n" +
+         zsh_list(help_topics(true), "    ") +
+         "  )\n"
+         "  if [[ $PREFIX == *.* ]]; then\n"
+         "    compadd -a dotted\n"
+         "  else\n"
+         "    _headway_verbs\n"
+         "    compadd -S '' -a topics\n"
+         "  fi\n"
+         "}\n";
+}
+
 }  // namespace
 
 std::string zsh_completion() {
   std::string out =
       "#compdef headway\n# Completion of headway in zsh, printed by: headway completion zsh\n";
-  out += verbs_function() + kZshStudies + keys_function();
+  out += verbs_function() + kZshStudies + keys_function() + topics_function();
   out +=
       "\n_headway() {\n"
       "  local context state line\n"

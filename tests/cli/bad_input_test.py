@@ -65,7 +65,7 @@ BAD_STUDIES = [
     ("newer.toml", "schema = 9\nfuture_key = 3\n" + SMALL, 78, ["newer.toml:1: schema = 9"]),
     ("deep.toml", b"x = " + b"[" * 100000, 78, ["deep.toml:1", "not valid TOML"]),
     ("dotted.toml", b"a" + b".a" * 100000 + b" = 1", 78, ["dotted.toml:1"]),
-    ("huge.toml", b"#" * (5 << 20), 78, ["huge.toml", "more than 4194304 bytes"]),
+    ("huge.toml", b"#" * (5 << 20), 78, ["huge.toml: is no HDF5 file, and with 5242880 bytes no study; allowed: a data set or a result (HDF5), or a study (TOML) of at most 4194304"]),
     ("no_data.toml", '[task]\nkind = "dataset"\nfile = "absent.h5"\n', 66, ["absent.h5"]),
     ("no_file.toml", '[task]\nkind = "dataset"\n', 78, ["no_file.toml:1", "task.file is missing"]),
 ]

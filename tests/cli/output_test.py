@@ -9,7 +9,7 @@ import unittest
 
 import h5py
 
-from support import PROGRAM, SMALL, ProgramTest, run, wait_until_told, write_path_features
+from support import PROGRAM, SMALL, ProgramTest, on_terminal, run, wait_until_told, write_path_features
 
 
 POINTS = 3000  # of some tens of milliseconds each
@@ -170,7 +170,49 @@ class Streams(SlowSweep):
                 self.assertEqual(process.stderr.count("total startup time"), 1)
 
 
+class Columns(ProgramTest):
+    """Of the terminal; COLUMNS, without one and where it does not know."""
+
+    def widest(self, text):
+        return max(map(len, text.splitlines()))
+
+    def test_columns_of_the_environment_count_where_the_terminal_does_not_know(self):
+        arguments = ("studies",)
+        free = self.widest(run(*arguments).stdout)
+        self.assertGreater(free, 70)
+        self.assertLessEqual(self.widest(run(*arguments, env=dict(os.environ, COLUMNS="70")).stdout), 70)
+        self.assertLessEqual(self.widest(on_terminal(0, *arguments, COLUMNS="70")), 70)
+        self.assertLessEqual(self.widest(on_terminal(70, *arguments, COLUMNS="200")), 70)
+        for wrong in ("", "wide", "-3", "70x", "0"):
+            self.assertEqual(self.widest(run(*arguments, env=dict(os.environ, COLUMNS=wrong)).stdout), free, wrong)
+
+    def test_tables_are_broken_into_blocks(self):
+        said = run("prune", self.study, "-q", env=dict(os.environ, COLUMNS="60"))
+        self.check(said, 0)
+        table = [line for line in said.stdout.splitlines() if line.lstrip().startswith(("layer", "1 ", "2 "))]
+        self.assertTrue(table)
+        self.assertLessEqual(max(map(len, table)), 60)
+
+
 class OutputFile(ProgramTest):
+    def test_it_may_be_joined_to_its_option(self):
+        for number, joined in enumerate(("-o={}", "-qo={}", "--output={}", "-o{}")):
+            output = self.path(f"out{number}.h5")
+            self.check(run("solve", self.study, joined.format(output)), 0)
+            self.assertTrue(os.path.exists(output), joined)
+        self.assertFalse([name for name in os.listdir(self.directory) if name.startswith("=")])
+        self.check(run("solve", self.study, "-o="), 64, "--output: must not be empty")
+        self.check(run("solve", self.study, "-q=1"), 64)
+
+    def test_after_two_dashes_a_dash_begins_a_file(self):
+        with open(self.study) as file:
+            self.write("-study.toml", file.read())
+        self.check(run("solve", "-q", "--", "-study.toml", cwd=self.directory), 0)
+        self.check(run("inspect", "--", self.study), 0)
+        self.check(run("solve", "-q", "--", "-absent.toml", cwd=self.directory), 66, "-absent.toml")
+        self.check(run("solve", "-q", "--", self.study, "-o=a.h5"), 64, "-o=a.h5")
+        self.check(run("solve", "--"), 64)
+
     def test_its_folder_is_made(self):
         output = self.path("new/deep/out.h5")
         self.check(run("solve", self.study, "-o", output, "--dry-run"), 0)

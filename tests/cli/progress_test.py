@@ -29,6 +29,15 @@ class Progress(ProgramTest):
                                     "model.widths=[10,20,50,100]", "--set", "model.temperature=[0.01,0.02,0.05,0.1]")
             self.assertTrue(any(" left" in line for line in bars), bars)
 
+    def test_a_dumb_terminal_gets_plain_lines(self):
+        """As the shell in Emacs is one, which shows the letters of ESC [ K. So does a terminal without a name."""
+        arguments = ("sample", "hmm-four-paths", "--set", "model.widths=[10]", "--set", "sample.draws=1500", "-v")
+        for kind in ("dumb", ""):
+            text = on_terminal(80, *arguments, TERM=kind)
+            self.assertNotIn("\x1b", text)
+            self.assertNotIn("\r", text)
+            self.assertIn("headway: ", text)
+
     def test_samples_of_a_sweep_have_one_rising_share(self):
         data = self.path("data.h5")
         write_path_features(data)

@@ -42,6 +42,7 @@ def run(*arguments, **options):
     options.setdefault("timeout", 120)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
+    options.setdefault("env", {name: value for name, value in os.environ.items() if name != "COLUMNS"})
     return subprocess.run([PROGRAM, *map(str, arguments)], text=True, errors="replace",
                           stdin=subprocess.DEVNULL, check=False, **options)
 
@@ -73,11 +74,12 @@ def bound_by_permissions():
         os.setresuid(65534, 65534, 65534)
 
 
-def on_terminal(columns, *arguments):
-    """Everything that the program writes to a terminal so wide."""
+def on_terminal(columns, *arguments, **variables):
+    """Everything that the program writes to a terminal so wide; 0: that does not know. variables: of its environment."""
+    environment = {**os.environ, "TERM": "xterm", **variables}
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    with subprocess.Popen([PROGRAM, *arguments], stdout=slave, stderr=slave, stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen([PROGRAM, *arguments], stdout=slave, stderr=slave, stdin=subprocess.DEVNULL, env=environment) as process:
         os.close(slave)
         text = b""
         while True:

@@ -166,6 +166,12 @@ class Changed:
 
 
 class Faults(ReadingTest):
+    def test_a_file_of_headway_that_is_no_result_is_called_what_it_is(self):
+        for schema, words in (("headway-dataset", "is a data set, not a result; headway.check_dataset checks it, and headway.solve(path)"),
+                              ("headway-gram", "is a file of Gram matrices, not a result"), ("headway-checkpoint", "is a checkpoint, not a result"),
+                              ("other", 'attribute schema_name is "other", not "headway-result"')):
+            self.assert_fault(lambda file: file.attrs.__setitem__("schema_name", schema), words)
+
     def assert_fault(self, change, *words, kind="solve"):
         with Changed(self.files[kind], change) as path:
             with self.assertRaises(headway.BadDataError) as caught:
@@ -177,7 +183,7 @@ class Faults(ReadingTest):
         def attribute(name, value):
             return lambda file: file.attrs.__setitem__(name, value)
         self.assert_fault(attribute("schema_version", [2, 0]), "reads 1.x only")
-        self.assert_fault(attribute("schema_name", "headway-dataset"), "not \"headway-result\"")
+        self.assert_fault(attribute("schema_name", "other"), "not \"headway-result\"")
         self.assert_fault(attribute("kind", "guess"), "kind is \"guess\"")
         self.assert_fault(attribute("heads", [2.0, 2.0]), "heads is not a list of integers")
         self.assert_fault(attribute("heads", [2, 0]), "heads is [2, 0]")

@@ -170,6 +170,7 @@ class Runner:
         self.folder = pathlib.Path(folder)
         (self.folder / "data").symlink_to(ROOT / "data")
         self.environment = os.environ | RANKS | {"PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment.pop("COLUMNS", None)  # documents show lines as a file gets them
         self.session = None
 
     def __enter__(self):

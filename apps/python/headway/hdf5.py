@@ -94,13 +94,22 @@ def numbered(parent: h5py.Group, name: str) -> list[h5py.Group]:
     return [group[key] for key in sorted((key for key in group if key.isdigit()), key=int)]
 
 
+#: What a file is by its schema, and what takes it.
+_KINDS = {"headway-result": ("a result", "headway.read_result reads it"),
+          "headway-dataset": ("a data set", "headway.check_dataset checks it, and headway.solve(path) computes with it"),
+          "headway-gram": ("a file of Gram matrices", "headway.solve(path) computes with it"),
+          "headway-checkpoint": ("a checkpoint", "the command that was interrupted goes on from it when it is given again")}
+
+
 def schema_faults(file: h5py.File, schema_name: str) -> list[str]:
     """What is wrong with the root attributes schema_name and schema_version, if anything."""
     name = file.attrs.get("schema_name")
     if name is None:
         return [f"attribute schema_name is missing; it must be \"{schema_name}\""]
     if text(name) != schema_name:
-        return [f"attribute schema_name is \"{text(name)}\", not \"{schema_name}\""]
+        known = _KINDS.get(text(name))
+        return [f"attribute schema_name is \"{text(name)}\", not \"{schema_name}\"" if known is None else
+                f"is {known[0]}, not {_KINDS[schema_name][0]}; {known[1]}"]
     version = file.attrs.get("schema_version")
     if version is None:
         return [f"attribute schema_version is missing; it must be [{SUPPORTED_MAJOR_VERSION}, 0]"]

@@ -1,6 +1,7 @@
 #include "headway/study_file.hpp"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,17 @@ std::string study_text_for_dataset(const std::string& file_path) {
                      quoted_text(path.lexically_normal().string()));
 }
 
+/// A page or a table is not HDF5, and then what is wrong with it is not its size alone.
+void require_size_of_study(const std::string& file_path) {
+  std::error_code ignored;
+  const std::uintmax_t size = fs::file_size(file_path, ignored);
+  if (ignored || size <= kLargestStudyFile) return;
+  fail(ErrorKind::kBadStudy,
+       "{}: is no HDF5 file, and with {} bytes no study; allowed: a data set or a result (HDF5), or "
+       "a study (TOML) of at most {} bytes",
+       file_path, size, kLargestStudyFile);
+}
+
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& source_name,
@@ -48,6 +60,7 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
   if (!is_hdf5(file_path)) {
     const std::string ending = fs::path(file_path).extension().string();
     if (ending == ".h5" || ending == ".hdf5") check_is_hdf5(file_path);  // no study: says so
+    require_size_of_study(file_path);
     const std::string text = read_whole_file(file_path, kLargestStudyFile, ErrorKind::kBadStudy);
     return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
   }
