@@ -79,6 +79,16 @@ class Kinds(unittest.TestCase):
         wrong.h[0].attn.c_attn = torch.nn.Linear(N, 4 * N)  # of a kind with another layout
         self.refused("GPT2Model has no heads that are known", lambda: headway.head_baselines(wrong, encoded()))
 
+    def test_a_model_with_a_decoder_is_asked_for_its_encoder(self):
+        torch.manual_seed(2)
+        model = transformers.T5Model(transformers.T5Config(vocab_size=50, d_model=N, num_layers=1, num_heads=HEADS, d_kv=6, d_ff=16,
+                                                           decoder_start_token_id=0)).eval()
+        with tempfile.TemporaryDirectory() as folder:
+            self.refused("T5Model has an encoder and a decoder", lambda: headway.from_hugging_face(f"{folder}/a.h5", model, encoded(), SIGNS))
+            encoder = model.get_encoder()
+            encoder.set_attn_implementation("eager")
+            headway.from_hugging_face(f"{folder}/a.h5", encoder, encoded(), SIGNS)
+
     def test_quantised_weights_are_refused(self):
         model = make_model("Bert")
         value = model.encoder.layer[1].attention.self.value

@@ -190,6 +190,11 @@ def _asked(model: Any, batch: Mapping[str, Any]) -> Any:
             raise
         raise UsageError(f"model: {type(model).__name__} cannot be asked for its attention (output_attentions); allowed: a model of "
                          "transformers. from_torch takes models of PyTorch") from error
+    except ValueError as error:
+        if not getattr(getattr(model, "config", None), "is_encoder_decoder", False) or "input_ids" not in batch:
+            raise
+        raise UsageError(f"model: {type(model).__name__} has an encoder and a decoder, and says: {error}; give its encoder, "
+                         "model.get_encoder()") from error
 
 
 def hugging_face_blocks(model: Any, encoded: Mapping[str, Any], layers: Sequence[int] | None,
