@@ -35,7 +35,8 @@ Verb completion_verb() {
           .summary = "print what bash or zsh needs to complete the words of a command",
           .own = {shell},
           .about =
-              "Prints a script that completes verbs, options, keys of --set, studies and file "
+              "Prints a script that completes verbs, options, keys of --set and of help, studies "
+              "and file "
               "names. Packages install it; a program that was only built needs one of the "
               "lines below.",
           .examples = {{"eval \"$(headway completion bash)\"", "in ~/.bashrc"},

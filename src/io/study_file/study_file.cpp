@@ -42,10 +42,11 @@ void require_size_of_study(const std::string& file_path) {
   std::error_code ignored;
   const std::uintmax_t size = fs::file_size(file_path, ignored);
   if (ignored || size <= kLargestStudyFile) return;
-  fail(ErrorKind::kBadStudy,
-       "{}: is no HDF5 file, and with {} bytes no study; allowed: a data set or a result (HDF5), or "
-       "a study (TOML) of at most {} bytes",
-       file_path, size, kLargestStudyFile);
+  fail(
+      ErrorKind::kBadStudy,
+      "{}: is no HDF5 file, and with {} bytes no study; allowed: a data set or a result (HDF5), or "
+      "a study (TOML) of at most {} bytes",
+      file_path, size, kLargestStudyFile);
 }
 
 }  // namespace
