@@ -97,8 +97,8 @@ def python_columns(root=ROOT):
 
 def ranking_columns(folder):
     """{name: file} of rankings of heads: names in tuples, and names that are made of what was removed and how."""
-    found = {"removal_*_*": "measured.py", "expected_*_*": "table.py"}
-    for name, constant in (("table.py", "ESTIMATE"), ("measured.py", "CUTS")):
+    found = {"removal_*_*": "measured.py", "frozen_cut_*": "measured.py", "expected_*_*": "measured.py"}
+    for name, constant in (("table.py", "ESTIMATE"), ("measured.py", "AMONG"), ("measured.py", "CUTS")):
         for node in ast.parse((folder / name).read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == constant:
                 found |= {one.value: name for one in node.value.elts}

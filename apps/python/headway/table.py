@@ -218,16 +218,16 @@ def measured_text(value: float, error: float, digits: int = 4) -> str:
     return f"({value / scale:.{places}f} +- {error / scale:.{places}f})e{power:+03d}"
 
 
-def _unit(metrics: Iterable[str]) -> str:
-    """What stands behind a loss: " (nats)" beside bits per byte, as that of a text is."""
-    return " (nats)" if "bits_per_byte" in metrics else ""
+def _is_of_text(metrics: Iterable[str]) -> bool:
+    """Whether the loss is in nats a token, beside bits per byte."""
+    return "bits_per_byte" in metrics
 
 
 def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
     finished = result.finished
     splits = {split: next(run.curves[split].main_metric for run in finished.runs
                           if split in run.curves) for split in finished.splits}
-    header = ["variant", "seeds", "parameters", "flops/step", f"train loss{_unit(splits.values())}",
+    header = ["variant", "seeds", "parameters", "flops/step", "train loss (nats)" if _is_of_text(splits.values()) else "train loss",
               *(f"{split} {metric}" for split, metric in splits.items())]
     rows = []
     for label in result.labels:
@@ -308,8 +308,8 @@ def _evaluated_rows(result: EvaluateResult) -> tuple[list[str], list[list[str]]]
         runs, shown = result.runs_of(label), result.name_of(label)
         for split in result.splits:
             for metric in (name for name in runs[0].evaluations[split] if name != "examples"):
-                unit = _unit(runs[0].evaluations[split]) if metric == "loss" else ""
-                rows.append([shown, ",".join(str(run.seed) for run in runs), split, metric + unit,
+                in_nats = metric == "loss" and _is_of_text(runs[0].evaluations[split])
+                rows.append([shown, ",".join(str(run.seed) for run in runs), split, "loss (nats)" if in_nats else metric,
                              _spread([run.evaluations[split].get(metric, math.nan) for run in runs])])
     return ["variant", "seeds", "split", "metric", "value"], rows
 

@@ -12,6 +12,7 @@ from headway.ranking.removal import Change
 MODES = ("mean", "zero")  # what a removed head's output is put at
 FROZEN = "frozen"  # in place of a mode: the head's part is subtracted, and everything above stays as it is
 FROZEN_CUT = "frozen_cut"
+AMONG = ("among_cheapest", "among_smallest_cuts")  # columns of removals, and of frozen cuts
 READOUTS = ("fixed", "refitted")
 
 
@@ -27,7 +28,7 @@ def expected_name(name: str) -> str:
 
 def among_name(target: str) -> str:
     """The name of the column with the probability to be one of the k smallest."""
-    return "among_smallest_cuts" if is_frozen(target) else "among_cheapest"
+    return AMONG[is_frozen(target)]
 
 
 def is_frozen(target: str) -> bool:
