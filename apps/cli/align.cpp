@@ -1,6 +1,7 @@
 #include "headway/align.hpp"
 
 #include "columns.hpp"
+#include "point_option.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
 #include "verbs.hpp"
@@ -12,6 +13,7 @@ Verb align_verb() {
       {.name = "align",
        .summary = "compare the eigenvectors of the kernel with the labels",
        .sections = {"align"},
+       .own = {kPointOption},
        .about =
            "Shows how much of the labels lies along each eigenvector of the kernel that the theory "
            "has learned, and of the kernel of the Gaussian process. A network that has found the "

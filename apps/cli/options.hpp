@@ -28,6 +28,7 @@ struct Options {
   std::string form;         ///< extract --form; empty: not given
   std::string theory;       ///< prune --theory, files joined by commas; empty: not given
   std::string task;    ///< --task: a study whose [task] a trained network is put on; empty: its own
+  std::string point;   ///< --point, "best" or "10,0.3"; empty: all points
   std::string shard;   ///< --shard, "i/n"; empty: the whole study
   std::string topic;   ///< of help: a verb, or a key of study files; of completion: a shell; empty:
                        ///< not given

@@ -19,6 +19,7 @@
 #include "headway/train.hpp"
 #include "json_text.hpp"
 #include "outcomes.hpp"
+#include "point_option.hpp"
 #include "predict_trained.hpp"
 #include "table.hpp"
 #include "theory_course.hpp"
@@ -96,6 +97,19 @@ tasks::Dataset data_of_result(const Options& options, const PredictJob& job,
                           options.input, dataset.name));
 }
 
+/// With --point, the result has this point alone from here on.
+void keep_named_point(const Options& options, PredictJob& job, Observer& observer) {
+  if (options.point.empty()) return;
+  const SolveResult& solved = job.sampled ? job.sampled->solve : job.solved;
+  const PointName name = point_named(options, solved, job.sampled ? &*job.sampled : nullptr);
+  warn_of_edge(options, solved, name, observer);
+  const auto is_other = [&name](const auto& point) {
+    return point.widths != name.widths || point.temperature != name.temperature;
+  };
+  std::erase_if(job.solved.points, is_other);
+  if (job.sampled) std::erase_if(job.sampled->points, is_other);
+}
+
 std::string read_predict_data(const Options& options, PredictJob& job, Observer& observer) {
   ResultProvenance stored;
   if (job.kind == SampleResult::kVerb) {
@@ -112,6 +126,7 @@ std::string read_predict_data(const Options& options, PredictJob& job, Observer&
     observer.warning(fmt::format("{}: is part {} of its study; only its own points predict",
                                  options.input, stored.shard));
   }
+  keep_named_point(options, job, observer);
   const tasks::Dataset data = data_of_result(options, job, stored);
   const tasks::Dataset inputs =
       options.new_inputs ? *options.new_inputs : io::read_new_inputs(options.more_inputs.front());
@@ -216,6 +231,7 @@ Verb predict_verb() {
       {.name = PredictResult::kVerb,
        .summary = "predict new inputs, without labels",
        .sections = {"solve", "evaluate"},
+       .own = {kPointOption},
        .about =
            "Gives the mean and the standard deviation of the predictor on new inputs, and the "
            "probability that the predictor has the sign of its mean. Every point of the result "
@@ -259,8 +275,9 @@ Verb predict_verb() {
        .outcome = &predict_outcome,
        .table = &predict_table});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
-    return networks_predict(options) ? predict_with_networks(options, observer)
-                                     : theory(options, observer);
+    if (!networks_predict(options)) return theory(options, observer);
+    refuse_point_of_networks(options);
+    return predict_with_networks(options, observer);
   };
   return verb;
 }

@@ -6,6 +6,7 @@
 
 #include "columns.hpp"
 #include "headway/error.hpp"
+#include "point_option.hpp"
 #include "prune_network.hpp"
 #include "result_tables.hpp"
 #include "theory_course.hpp"
@@ -72,7 +73,8 @@ Verb prune_verb() {
       {.name = "prune",
        .summary = "rank the heads by score and by what is lost without each",
        .sections = {"prune"},
-       .own = {{"--theory", "FILE,...",
+       .own = {kPointOption,
+               {"--theory", "FILE,...",
                 "for a result of headway train only: as --theory of headway prune-network",
                 &Options::theory, Offers::kFiles}},
        .about = kPruneAbout,
@@ -93,7 +95,10 @@ Verb prune_verb() {
              return solve_outcome(result.solve, result.seconds, result.points.size());
            }});
   verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
-    if (prunes_networks(options)) return prune_network(options, observer);
+    if (prunes_networks(options)) {
+      refuse_point_of_networks(options);
+      return prune_network(options, observer);
+    }
     if (!options.theory.empty()) {
       throw Error(
           ErrorKind::kUsage,

@@ -88,6 +88,17 @@ std::string point_title(const std::vector<Index>& widths, double temperature) {
   return fmt::format("widths {}, T {:g}", widths_text(widths), temperature);
 }
 
+/// Which point of several has the largest evidence.
+std::string best_text(const SolveResult& result) {
+  const SolvePoint* best = result.points.size() > 1 ? headway::best_by_evidence(result) : nullptr;
+  if (best == nullptr) return "";
+  const std::string edge = headway::edge_of_sweep(result, best->widths, best->temperature);
+  return wrapped(fmt::format(
+      "\nbest by evidence: {}, log evidence {:.2f}{}\n",
+      point_title(best->widths, best->temperature), best->evidence.log_evidence,
+      edge.empty() ? "" : "; it has " + edge + ", and a wider one may have a better point"));
+}
+
 /// How certain the order of the heads is.
 std::string ranks_text(const PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
@@ -208,7 +219,8 @@ std::string solve_table(const Study& study, const SolveResult& result) {
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + minima_table(result) + corrected_table(result) + chosen_table(result);
+  return out + minima_table(result) + corrected_table(result) + chosen_table(result) +
+         best_text(result);
 }
 
 std::string align_table(const Study& study, const AlignResult& result) {

@@ -6,6 +6,7 @@
 #include "headway/checkpoints.hpp"
 #include "headway/results/lookup.hpp"
 #include "headway/solve.hpp"
+#include "point_option.hpp"
 #include "rank_course.hpp"
 #include "result_tables.hpp"
 #include "table.hpp"
@@ -71,7 +72,7 @@ Verb sample_verb() {
       Verb{.name = "sample",
            .summary = "draw from the exact posterior, with error bars, beside the theory",
            .sections = {kAttentionPriorSection, "sample"},
-           .own = {kShardOption},
+           .own = {kShardOption, kPointOption},
            .about =
                "Draws from the posterior of a network of finite width and puts its means, with "
                "their "

@@ -40,6 +40,11 @@ std::optional<SolveResult> known_result(const Options& options, const TheoryJob&
   if (reason.empty()) {
     observer.note(fmt::format("{}: its order parameters are used, no point of it is solved again",
                               options.input));
+    if (!options.point.empty()) {
+      warn_of_edge(options, known,
+                   {job.study.model.widths.front(), job.study.model.temperatures.front()},
+                   observer);
+    }
     return known;
   }
   observer.warning(fmt::format("{}: its order parameters are not used: {}", options.input, reason));

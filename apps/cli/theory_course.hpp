@@ -14,6 +14,7 @@
 #include "headway/theory_results.hpp"
 #include "headway/verbs/theory/plan.hpp"
 #include "outcomes.hpp"
+#include "point_option.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
@@ -68,7 +69,9 @@ auto checkpoint_hooks(const Options& options, TheoryJob& job) {
 template <class Result>
 Course<TheoryJob, Result> theory_course(const std::string& verb, TheorySteps<Result> steps) {
   Course<TheoryJob, Result> course;
-  course.load = &load_study<TheoryJob>;
+  course.load = [](const Options& options) {
+    return load_study<TheoryJob>(at_named_point(options));
+  };
   course.read_data = [kind = steps.kind, reuses = steps.reuses](
                          const Options& options, TheoryJob& job, Observer& observer) {
     return read_theory_data(options, job, kind, reuses, observer);

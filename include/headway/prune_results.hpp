@@ -55,7 +55,7 @@ void fields(Visitor& visit, Record& r) {
   visit("accuracy_drop", r.accuracy_drop,
         "drop of the accuracy without the head; positive: the head is needed");
   visit("accuracy_drop_sd", r.accuracy_drop_sd,
-        "its standard deviation over posterior draws of U_1; needs samples");
+        "its standard deviation over posterior draws of U_1");
   visit("accuracy_drop_error", r.accuracy_drop_error, "its standard error over redrawn examples");
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};  // names of version 0.2
   const double accuracy_change = 0.0 - r.accuracy_drop;
@@ -79,15 +79,19 @@ void fields(Visitor& visit, Record& r, const std::string& name, const char* mean
         {.optional = true, .axes = "removal"});
 }
 
+/// Where changes without a head and their posterior deviations come from: draws of U_1, or the
+/// saddle point and the leading order in 1/N.
+inline constexpr const char* kByDraws = "draws";
+inline constexpr const char* kToLeadingOrder = "leading order";
+
 /// The heads of one width and temperature, and their removal.
 struct PrunePoint {
   std::vector<Index> widths;
   double temperature = 0.0;
   double accuracy = kUndefined;
   std::vector<HeadReport> heads;
-  /// Where the posterior deviations of rises and drops come from: "draws" of sample, "1/N" to
-  /// leading order, or "".
-  std::string posterior_errors;
+  std::string posterior_errors;  ///< kByDraws, kToLeadingOrder or ""
+  std::string draws_missing;     ///< why not by draws, for a warning; not kept in files
   analysis::RankStability rank_stability{kUndefined, kUndefined, 0};  ///< of squared_error_rise
   PruningCurve by_score, by_squared_error, greedy;
   std::string greedy_on;  ///< "validation", else "test"
@@ -105,10 +109,10 @@ void fields(Visitor& visit, const PrunePoint& r) {
   visit("seconds", r.seconds, "time of the pruning", {.place = kFile});
   visit("", r.heads, "one entry a head, layer 1 first",
         {.json = "heads", .layout = FieldLayout::kColumns, .axes = "head"});
-  visit(
-      "posterior_errors", r.posterior_errors,
-      "where the _sd of rises and drops come from: \"draws\" of sample, the \"1/N\" correction, or "
-      "\"\"");
+  visit("posterior_errors", r.posterior_errors,
+        "where rises, drops and their _sd come from: \"draws\" of the posterior; the \"leading "
+        "order\" "
+        "in 1/N at the saddle point (older files: \"1/N\"); or \"\" without _sd");
   visit("rank_stability", r.rank_stability,
         "stability of the ranks by squared_error_rise, over the posterior of U_1 and redrawn "
         "examples");

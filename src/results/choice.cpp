@@ -1,5 +1,7 @@
 #include "headway/results/choice.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -61,6 +63,36 @@ std::size_t swept_temperatures(const SolveResult& result) {
   return temperatures.size();
 }
 
+/// A point of the theory as a candidate.
+Candidate candidate_of(const SolveResult& result, std::size_t i) {
+  const SolvePoint& point = result.points[i];
+  if (!point.minima.empty()) {  // its evidence is that of U for one attention
+    return {i, point.temperature, &point.predictor, kUndefined, kUndefined};
+  }
+  const theory::SaddleEvidence& evidence = point.evidence;
+  return {i, point.temperature, &point.predictor,
+          evidence.is_laplace() ? evidence.log_evidence : kUndefined, evidence.leading_order};
+}
+
+/// The best one by a rule; null if it can judge none.
+const Candidate* best_of(const std::vector<Candidate>& candidates,
+                         const std::function<Score(const Candidate&)>& rule) {
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : candidates) {
+    const Score score = rule(candidate);
+    if (score && (best == nullptr || *score > *rule(*best))) best = &candidate;
+  }
+  return best;
+}
+
+/// "the smallest width": where `value` is the first or the last of several; "" inside.
+template <class Value>
+std::string edge_among(const std::set<Value>& all, const Value& value, const char* what) {
+  if (all.size() < 2) return "";
+  if (value == *all.begin()) return fmt::format("the smallest {}", what);
+  return value == *all.rbegin() ? fmt::format("the largest {}", what) : "";
+}
+
 /// Adds the choice of each rule among the candidates, which are those of one network.
 void choose(const std::vector<Candidate>& candidates, const TemperatureChoice& network,
             std::vector<TemperatureChoice>& choices) {
@@ -69,11 +101,7 @@ void choose(const std::vector<Candidate>& candidates, const TemperatureChoice& n
       {"evidence", evidence_score(candidates)},
       {"test", test_score}};
   for (const auto& [name, rule] : rules) {
-    const Candidate* best = nullptr;
-    for (const Candidate& candidate : candidates) {
-      const Score score = rule(candidate);
-      if (score && (best == nullptr || *score > *rule(*best))) best = &candidate;
-    }
+    const Candidate* best = best_of(candidates, rule);
     if (best == nullptr) continue;
     choices.push_back(network);
     choices.back().by = name;
@@ -98,14 +126,7 @@ std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
       const SolvePoint& point = result.points[i];
       if (point.widths != network || !point.summary.converged) continue;
-      if (!point.minima.empty()) {  // its evidence is that of U for one attention
-        candidates.push_back({i, point.temperature, &point.predictor, kUndefined, kUndefined});
-        continue;
-      }
-      const theory::SaddleEvidence& evidence = point.evidence;
-      candidates.push_back({i, point.temperature, &point.predictor,
-                            evidence.is_laplace() ? evidence.log_evidence : kUndefined,
-                            evidence.leading_order});
+      candidates.push_back(candidate_of(result, i));
     }
     choose(candidates, {"theory", network, "", 0, 0.0}, choices);
   }
@@ -117,6 +138,43 @@ std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result) {
   }
   choose(candidates, {"gaussian_process", {}, "", 0, 0.0}, choices);
   return choices;
+}
+
+const SolvePoint* best_by_evidence(const SolveResult& result) {
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    if (result.points[i].summary.converged) candidates.push_back(candidate_of(result, i));
+  }
+  const Candidate* best = best_of(candidates, evidence_score(candidates));
+  return best == nullptr ? nullptr : &result.points[best->point];
+}
+
+const SamplePoint* best_by_evidence(const SampleResult& result) {
+  const SamplePoint* best = nullptr;
+  for (const SamplePoint& point : result.points) {
+    if (std::isnan(point.log_evidence)) continue;
+    if (best == nullptr || point.log_evidence > best->log_evidence) best = &point;
+  }
+  return best;
+}
+
+std::string edge_of_sweep(const SolveResult& result, const std::vector<Index>& widths,
+                          double temperature) {
+  // Widths of several layers are in order of their largest.
+  const auto place = [](const std::vector<Index>& all) {
+    return std::pair(all.empty() ? 0 : *std::max_element(all.begin(), all.end()), all);
+  };
+  std::set<std::pair<Index, std::vector<Index>>> all_widths;
+  std::set<double> temperatures;
+  for (const SolvePoint& point : result.points) {
+    all_widths.insert(place(point.widths));
+    temperatures.insert(point.temperature);
+  }
+  const std::string width = edge_among(all_widths, place(widths), "width");
+  const std::string heat = edge_among(temperatures, temperature, "temperature");
+  if (width.empty() && heat.empty()) return "";
+  return fmt::format("{}{}{} of the sweep", width, width.empty() || heat.empty() ? "" : " and ",
+                     heat);
 }
 
 const PredictorReport& predictor_at(const SolveResult& result, const TemperatureChoice& choice) {

@@ -14,7 +14,7 @@ from headway.errors import CannotWriteError, HeadwayError, UsageError
 from headway.files import refuse_existing, refuse_inputs
 from headway.version import __version__
 
-_ARGUMENT = re.compile(r"^(labels|largest|without)(?=: )")  # of functions, whose options have the same names
+_ARGUMENT = re.compile(r"^(labels|largest|without|point)(?=: )")  # of functions, whose options have the same names
 EXIT_OK, EXIT_BAD_DATA, EXIT_BUG, EXIT_INTERRUPTED = 0, 65, 70, 130
 
 
@@ -93,6 +93,7 @@ def _add_plot(commands) -> None:
     plot.add_argument("--temperature", type=float, metavar="T",
                       help="the one shown (default: that of the largest evidence, among those that all results have; accuracy of "
                       "one result shows all)")
+    plot.add_argument("--point", metavar="best|WIDTH,T", help="in place of both: the point of largest log evidence, or one by its place")
     plot.add_argument("--path-names", metavar="NAME,...",
                       help="a name for each path, for example good,adversarial,denoising,adversarial")
     plot.add_argument("--labels", metavar="NAME,...", help="a name for each result")
@@ -178,11 +179,16 @@ def _plot(options: argparse.Namespace) -> int:
     from headway.result_reader import read_result
     if options.format not in style.FORMATS:
         raise UsageError(f"--format: is {options.format}; allowed: {', '.join(style.FORMATS)}")
+    results = [read_result(path) for path in options.results]
+    widths, temperature = _integers("--widths", options.widths), options.temperature
+    if options.point is not None:
+        if widths is not None or temperature is not None:
+            raise UsageError(f"--point: must not be given with {'--widths' if widths is not None else '--temperature'}")
+        widths, temperature = figures.place_of(results[0], _point(options.point))
     choice = figures.PlotOptions(
-        widths=_integers("--widths", options.widths), temperature=options.temperature,
+        widths=widths, temperature=temperature,
         path_names=_words(options.path_names), labels=_words(options.labels),
         components=options.components, limits_only=options.limits_only)
-    results = [read_result(path) for path in options.results]
     drawn = figures.draw_all(results, choice, _words(options.only))
     first = Path(options.results[0])
     folder = Path(options.output) if options.output else first.with_name(first.stem + "-figures")
@@ -202,6 +208,14 @@ def _plot(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def _point(text: str) -> str | tuple[float, ...]:
+    """"best", or the numbers of "10,0.3"."""
+    try:
+        return text if text == "best" else tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise UsageError(f"--point: is {text}; allowed: best, or a width and a temperature, as in 10,0.3") from None
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -210,11 +224,16 @@ def _make_folder(folder: Path) -> None:
 
 
 def _table(options: argparse.Namespace) -> int:
+    from headway.best_point import best_text
     from headway.result_reader import read_result
+    from headway.results import Result
     from headway.table import table, table_of_networks
     results = [read_result(path) for path in options.results]
     print(table(results[0], options.format) if len(results) == 1
           else table_of_networks(results, options.format))
+    best = best_text(results[0]) if len(results) == 1 and isinstance(results[0], Result) else ""
+    if best:  # no part of the table, which other programs may read
+        print(f"headway: {best}", file=sys.stderr)
     return EXIT_OK
 
 

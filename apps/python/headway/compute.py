@@ -17,13 +17,14 @@ import numpy as np
 from headway import native
 from headway.arrays import PATHS, ArrayData, data_of
 from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
+from headway.best_point import named_point
 from headway.caller import warn
 from headway.display import Shown
 from headway.errors import BadDataError, Interrupted, NotUsableWarning, UsageError
 from headway.files import refuse_inputs, same_file
 from headway.paths import described, flag_of, output_of, text_of_path
 from headway.progress import Bars, listener_of
-from headway.result_reader import kind_of, result_of
+from headway.result_reader import kind_of, read_result, result_of
 from headway.results import Result
 from headway.settings import overlays_of
 from headway.signatures import RUNNING, with_known_arguments
@@ -137,6 +138,8 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
     """
     caller, study, shard = f"headway.{function}", given.get("study"), _shard_of(given.get("shard"))
     options = {name: value for name, value in given.items() if value is not None and name not in _NO_SETTINGS}
+    if given.get("point") is not None:
+        options |= _settings_of_point(caller, study, given["point"], options)
     arrays = _arrays_among(options) if verb in ("solve", "align", "prune", "sample") else {}
     task = options.pop("task", None) if verb == "evaluate" else None
     data = None
@@ -175,6 +178,25 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
         "note": _LOG.info}, data, arguments
 
 
+def _settings_of_point(caller: str, study: Any, point: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The widths and the temperature of the point that an argument `point` names, of the result that is given as the study."""
+    beside = next((name for name in ("widths", "temperature") if name in options), None)
+    if beside is not None:
+        raise UsageError(f"{caller}: has both the arguments point and {beside}; allowed: one of them")
+    result = study if isinstance(study, Shown) or study is None else _result_in(study)
+    if not isinstance(result, Result):
+        raise UsageError(f"point: needs a result of headway.solve or headway.sample as the study; {described(study)} is none")
+    found, edge = named_point(result, point)
+    if edge:
+        warn(f"{caller}: {edge}")
+    return {"widths": [list(found.widths)], "temperature": found.temperature}
+
+
+def _result_in(study: Any) -> Any:
+    """The result in the file of this path; None where it is no result file."""
+    return read_result(study) if isinstance(study, (str, os.PathLike)) and kind_of(study) else None
+
+
 def _arrays_among(options: dict[str, Any]) -> dict[str, Any]:
     """Takes the arrays out of the options. Attention that is a word, "softmax" or "hardmax", is a setting, and stays."""
     return {name: options.pop(name) for name in _ARRAYS
@@ -188,6 +210,8 @@ def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str
     for name, value in given.items():
         if value is not None and name not in ("study", *RUNNING) or name == "settings" and value:
             words.append(f"{name}={'...' if name in arrays else _spelled(value)}")
+    if given.get("point") is not None:
+        words.append(f"point={_spelled(given['point'])}")
     if given.get("shard") is not None:  # as headway merge looks for it
         words.append("shard=({}, {})".format(*given["shard"]))
     return f"{caller}({', '.join(words)})"

@@ -187,7 +187,7 @@ class Shown(Brief):
     def plot(self, *names: str, others: Shown | Sequence[Shown] = (), widths: int | Sequence[int] | None = None,
              temperature: float | None = None, path_names: Sequence[str] | None = None,
              labels: Sequence[str] | None = None, components: int = 30,
-             limits_only: bool = False) -> Figures:
+             limits_only: bool = False, point: Any = None) -> Figures:
         """Draw figures of the result.
 
         Parameters
@@ -211,6 +211,8 @@ class Shown(Brief):
             Principal components of the figure kernel_alignment.
         limits_only : bool, default: False
             Of `others` draw the Gaussian-process limit alone.
+        point : int, 'best' or tuple (width, temperature), optional
+            In place of `widths` and `temperature`: a point by its number, the one of largest log evidence, or one by its place.
 
         Returns
         -------
@@ -235,6 +237,11 @@ class Shown(Brief):
         """
         from headway import figures
         figures.known_names("names", names)
+        if point is not None:
+            if widths is not None or temperature is not None:
+                raise UsageError("plot: has both the arguments point and "
+                                 f"{'widths' if widths is not None else 'temperature'}; allowed: one of them")
+            widths, temperature = figures.place_of(self, point)
         with in_python():
             options = figures.PlotOptions(widths, temperature, path_names, labels, components, limits_only)
             return Figures(figures.draw_all([self, *_checked_others(others)], options, names or None))

@@ -15,6 +15,7 @@ import numpy as np
 from headway import hdf5, memory, native
 from headway.arrays import ArrayData
 from headway.arrays_again import data_again, data_of_mapping, how_to_go_on, made_from_arrays
+from headway.best_point import named_point
 from headway.caller import warn
 from headway.compute import file_of, names_of
 from headway.datasets import arrays_of
@@ -24,7 +25,7 @@ from headway.labels import are_classes
 from headway.network_predictions import NetworkPredictResult, read_network_predictions
 from headway.paths import described, flag_of, output_of, require_utf8, text_of_path
 from headway.prediction_results import PredictResult, forget_classes, read_predictions
-from headway.result_reader import kind_of
+from headway.result_reader import kind_of, read_result
 from headway.settings import toml
 from headway.signatures import with_known_arguments
 from headway.words import in_python, python_words, raise_unwritten
@@ -46,7 +47,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
             inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
             features: ArrayLike | None = None, mask: ArrayLike | None = None, text: str | None = None,
             data: Mapping[str, Any] | None = None, weights: str | None = None, threads: int | None = None,
-            output: str | os.PathLike | None = None, overwrite: bool = False) -> PredictResult | NetworkPredictResult:
+            point: str | int | Sequence[Any] | None = None, output: str | os.PathLike | None = None, overwrite: bool = False) -> PredictResult | NetworkPredictResult:
     """Predict new inputs, which have no labels.
 
     The answer is that of the program `headway predict`, to the last bit.
@@ -76,6 +77,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
         Of trained networks: those of the best checkpoint (default), or those at the end.
     threads : int, optional
         Number of threads, 0 for all cores. Changes no result but of networks with `train.eager`.
+    point : int, 'best' or tuple (width, temperature), optional
+        Predict with this point of the result alone: by its number; the one of largest log evidence; or that of a width, or of
+        all widths, and a temperature. Not of trained networks.
     output : str or path, optional
         Also write the result file there.
     overwrite : bool, default: False
@@ -130,6 +134,8 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     kind = result.kind if isinstance(result, Shown) else kind_of(request["input"]) if asked else ""
     if weights is not None and kind not in ("train", ""):
         raise UsageError(f"weights: is {described(weights)}; allowed: None, since only a result of headway.train has weights to choose")
+    if point is not None:
+        request["point"] = _name_of_point(caller, result, point)
     known = getattr(result, "_data", None)
     if data is not None:
         if not made_from_arrays(result):
@@ -166,6 +172,17 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     vars(made).update(_computation=done)
     raise_unwritten(done.unwritten, made, names=names)
     return made
+
+
+def _name_of_point(caller: str, result: Any, point: Any) -> str:
+    """The point that the argument names, as the program spells it: "10,10,0.3"."""
+    whole = result if isinstance(result, Shown) else read_result(result)
+    if whole.kind not in ("solve", "align", "prune", "sample"):
+        raise UsageError(f"point: is {described(point)}; allowed: None, since a result of headway.{whole.kind} has no points")
+    found, edge = named_point(whole, point)
+    if edge:
+        warn(f"{caller}: {edge}")
+    return ",".join(map(repr, (*found.widths, found.temperature)))
 
 
 def _input_of(result: Any) -> str:

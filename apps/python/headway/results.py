@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headway.display import Shown
+from headway.best_point import best_point, best_text, edge_warning, number_of_point
+from headway.caller import warn
+from headway.display import Shown, paragraph
 from headway.errors import UsageError
 from headway.fields import record
 from headway.head_table import HeadTable, head_table
@@ -20,11 +22,12 @@ from headway.network_results import NetworkPruning
 from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,
                                    Pruning, Samples, SetMeasures, TemperatureChoice, number, span, width_text)
 from headway.signatures import with_known_arguments
-from headway.sweep_arguments import checked_point, known_temperature, number_of_a_temperature
+from headway.sweep_arguments import known_temperature, number_of_a_temperature
 
 if TYPE_CHECKING:
     from arviz import InferenceData
-    from xarray import DataTree
+    from pandas import DataFrame
+    from xarray import Dataset, DataTree
 
 __all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint", "Measures", "Point", "Predictor", "Pruning",
            "Result", "Samples", "SetMeasures", "TemperatureChoice", "number"]
@@ -95,13 +98,108 @@ class Result(Shown):
     choices: tuple[TemperatureChoice, ...] = ()
 
     @with_known_arguments
-    def to_inference_data(self, point: int = 0) -> InferenceData | DataTree:
+    def best(self, by: str = "evidence") -> Point:
+        """Give the best point of the sweep.
+
+        Parameters
+        ----------
+        by : {'evidence', 'validation', 'test'}, default: 'evidence'
+            What the best point has most of: log evidence; accuracy on the set "validation"; accuracy on the test set, which
+            makes that accuracy optimistic. Of equal accuracies the smaller squared error wins. If labels are no classes,
+            the squared error decides.
+
+        Returns
+        -------
+        Point
+            The point, among those that converged.
+
+        Warns
+        -----
+        UserWarning
+            It has the smallest or largest width or temperature of the sweep. A wider sweep may have a better one.
+
+        Raises
+        ------
+        UsageError
+            There is no such rule.
+        BadDataError
+            No point has a log evidence, or there is no such set.
+
+        Examples
+        --------
+        >>> import headway
+        >>> result = headway.solve("hmm-four-paths", widths=[30], temperature=[0.01, 0.1, 1])
+        >>> result.best("evidence").temperature
+        0.1
+        """
+        best = best_point(self, by)
+        edge = edge_warning(self, best)
+        if edge:
+            warn(f"best: {edge}")
+        return best
+
+    def to_pandas(self) -> DataFrame:
+        """Give the numbers of the sweep to pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each point. Columns: `width`, as text where layers differ; `temperature`; then the numbers and words of
+            a point, such as `accuracy` and `log_evidence`; `U_a`; those of further sets as `validation_accuracy`; those of
+            the 1/N correction as `corrected_accuracy`.
+
+        Raises
+        ------
+        UnavailableError
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> import headway
+        >>> frame = headway.solve("hmm-four-paths", widths=[10, 100]).to_pandas()  # doctest: +SKIP
+        >>> frame.set_index("width").log_evidence.idxmax()  # doctest: +SKIP
+        """
+        from headway.sweep_arrays import to_pandas
+        return to_pandas(self)
+
+    def to_xarray(self) -> Dataset:
+        """Give the sweep to xarray as one data set.
+
+        Returns
+        -------
+        xarray.Dataset
+            Variables over `width` and `temperature`: numbers such as `accuracy`, and `U_1` with `path` and `path_other`. What
+            `headway.prune` adds has the dimension `head`, with its names as `head_name`. Names of the 1/N correction begin
+            with `corrected_`, those of draws with `draws_`, those of the theory beside samples with `theory_`, those of
+            infinite width with `gaussian_process_`. NaN where the sweep has no such point. Any xarray will do;
+            `to_datatree` needs a newer one.
+
+        Raises
+        ------
+        UnavailableError
+            xarray is not installed.
+
+        Examples
+        --------
+        >>> import headway
+        >>> data = headway.solve("hmm-four-paths", widths=[10, 100]).to_xarray()  # doctest: +SKIP
+        >>> data.U_1.sel(width=10, temperature=0.01, path="(1,1)", path_other="(1,1)")  # doctest: +SKIP
+        """
+        from headway.sweep_arrays import to_xarray
+        return to_xarray(self)
+
+    def _repr_html_(self) -> str:
+        best = best_text(self)
+        return super()._repr_html_() + (paragraph(best) if best else "")
+
+    @with_known_arguments
+    def to_inference_data(self, point: Any = 0) -> InferenceData | DataTree:
         """Give the draws of one sweep point to ArviZ.
 
         Parameters
         ----------
-        point : int, default: 0
-            The sweep point, counted from 0, or from -1, the last, down.
+        point : int, 'best' or (width, temperature), default: 0
+            The sweep point: its number from 0, or from -1, the last, down; the one of largest evidence; or by its place.
 
         Returns
         -------
@@ -121,13 +219,13 @@ class Result(Shown):
         return to_inference_data(self, point)
 
     @with_known_arguments
-    def head_table(self, point: int = 0) -> HeadTable:
+    def head_table(self, point: Any = 0) -> HeadTable:
         """Give what `headway.prune` says of every head.
 
         Parameters
         ----------
-        point : int, default: 0
-            The sweep point, counted from 0, or from -1, the last, down.
+        point : int, 'best' or (width, temperature), default: 0
+            The sweep point: its number from 0, or from -1, the last, down; the one of largest evidence; or by its place.
 
         Returns
         -------
@@ -153,7 +251,7 @@ class Result(Shown):
         """
         if not self.points:
             raise UsageError(f"{self.file}: has no points; allowed: a result of headway.prune")
-        point = checked_point(point, len(self.points), self.file)
+        point = number_of_point(self, point)
         found = self.points[point].pruning
         if found is None:
             raise UsageError(f"{self.file}: point {point} has no head scores; allowed: a result of headway.prune")

@@ -89,6 +89,9 @@ RUNNING: dict[str, tuple[str, str]] = {
                  "notebook. A function is called with (stage, done, total)."),
     "shard": ("tuple (i, n) of int, optional",
               "Compute only part i of n, counted from 0, for example on n machines. `headway.merge` joins the parts."),
+    "point": ("'best' or tuple (width, temperature), optional",
+              "Compute only this point of the result that is given as `study`: the one of largest log evidence, or that of a width, or "
+              "of all widths, and a temperature."),
     "output": ("str or path, optional",
                "Also write the result file there. A long computation leaves checkpoints beside it, from which the same call goes "
                "on. Not with arrays: save the result afterwards."),

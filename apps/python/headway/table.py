@@ -105,6 +105,7 @@ def _solve_columns(result: Result) -> list[Column]:
         *_set_columns(result),
         ("U_a", lambda point: _number(point.readout_scalar, 4)),
         ("S / max N", lambda point: _number(point.action, 6)),
+        ("log evidence", lambda point: _number(point.log_evidence, 2)),
         ("gradient", _attribute("gradient_norm", ".1e")),
         ("iterations", _attribute("iterations", "d")),
         ("converged", lambda point: "yes" if point.converged else "NO")]

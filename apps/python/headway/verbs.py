@@ -147,6 +147,7 @@ def align(study: Source | None = None, *,
           checkpoint_seconds: float | None = None,
           name: str | None = None, seed: int | None = None, threads: int | None = None,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+          point: str | int | Sequence[Any] | None = None,
           output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
     """Compare the eigenvectors of the kernel with the labels.
 
@@ -227,6 +228,7 @@ def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = No
           checkpoint_seconds: float | None = None,
           name: str | None = None, seed: int | None = None, threads: int | None = None,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+          point: str | int | Sequence[Any] | None = None,
           output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result | RemovalResult:
     """Score the heads, and remove them one by one.
 
@@ -315,6 +317,7 @@ def sample(study: Source | None = None, *,
            corrections: str | None = None, memory_limit_gib: float | None = None,
            name: str | None = None, seed: int | None = None, threads: int | None = None,
            settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
+           point: str | int | Sequence[Any] | None = None,
            shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
            overwrite: bool = False, dry_run: bool = False) -> Result:
     """Draw from the exact posterior at finite width, with error bars and diagnostics.

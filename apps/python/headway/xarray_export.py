@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headway.best_point import number_of_point
 from headway.display import Shown
 from headway.errors import BadDataError, UnavailableError, UsageError
 from headway.latent_results import EvaluateResult, LatentsResult
@@ -18,7 +19,6 @@ from headway.paths import text_of_path
 from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
 from headway.signatures import with_known_arguments, with_older_names
-from headway.sweep_arguments import checked_point
 from headway.version import __version__
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _groups(result: AnyResult) -> dict[str, Group]:
 
 
 @with_known_arguments
-def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
+def to_inference_data(result: Result | str | os.PathLike, point: Any = 0) -> InferenceData | DataTree:
     """Give the draws of one sweep point to ArviZ.
 
     `result.to_inference_data(point)` is the same.
@@ -89,8 +89,8 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
     ----------
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
-    point : int, default: 0
-        The sweep point, counted from 0, or from -1, the last, down.
+    point : int, 'best' or (width, temperature), default: 0
+        The sweep point: its number from 0, or from -1, the last, down; the one of largest evidence; or by its place.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
     draws = {name: (("chain", "draw", *dimensions), arrays[0])
              for name, (dimensions, arrays) in draws_of([samples], names).items()}
     statistics = {"lp": draws.pop("log_density")} if "log_density" in draws else {}
-    at = result.points[point]
+    at = result.points[number_of_point(result, point)]
     about = {"inference_library": "headway", "inference_library_version": __version__,
              "study": result.study, "sampler": at.method, "widths": np.array(at.widths),
              "temperature": at.temperature}
@@ -140,15 +140,15 @@ def to_inference_data(result: Result | str | os.PathLike, point: int = 0) -> Inf
 
 @with_older_names(path="result")
 @with_known_arguments
-def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[str, np.ndarray]:
+def posterior_draws(result: Result | str | os.PathLike, point: Any = 0) -> dict[str, np.ndarray]:
     """Give the draws of one sweep point as plain arrays.
 
     Parameters
     ----------
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
-    point : int, default: 0
-        The sweep point, counted from 0, or from -1, the last, down.
+    point : int, 'best' or (width, temperature), default: 0
+        The sweep point: its number from 0, or from -1, the last, down; the one of largest evidence; or by its place.
 
     Returns
     -------
@@ -173,15 +173,15 @@ def posterior_draws(result: Result | str | os.PathLike, point: int = 0) -> dict[
 
 @with_older_names(path="result")
 @with_known_arguments
-def to_arviz(result: Result | str | os.PathLike, point: int = 0) -> InferenceData | DataTree:
+def to_arviz(result: Result | str | os.PathLike, point: Any = 0) -> InferenceData | DataTree:
     """Give the draws of one sweep point to ArviZ: another name of `headway.to_inference_data`.
 
     Parameters
     ----------
     result : Result, str or path
         A result of `headway.sample`, or the path of one.
-    point : int, default: 0
-        The sweep point, counted from 0, or from -1, the last, down.
+    point : int, 'best' or (width, temperature), default: 0
+        The sweep point: its number from 0, or from -1, the last, down; the one of largest evidence; or by its place.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def _samples(result: Result, point: int):
     points = getattr(result, "points", ())
     if not points:
         raise UsageError(f"{result.file}: has no points; allowed: a result of headway.sample")
-    samples = points[checked_point(point, len(points), result.file)].samples
+    samples = points[number_of_point(result, point)].samples
     if samples is None or samples.readout_draws is None:
         raise BadDataError(f"{result.file}: point {point} holds no draws; allowed: a result of headway.sample")
     return samples

@@ -129,6 +129,7 @@ Request request_of(const py::dict& given) {
   options.dry_run = taken(given, "dry_run", false);
   options.json = options.dry_run;
   options.jobs = taken(given, "jobs", std::optional<int>{});
+  options.point = taken(given, "point", std::string{});
   options.shard = taken(given, "shard", std::string{});
   options.task = taken(given, "task", std::string{});
   options.command = taken(given, "command", std::vector<std::string>{});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "headway/sample_results.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway {
@@ -40,6 +41,17 @@ void fields(Visitor& visit, Record& r) {
 /// out. Evidences by Laplace's method are compared if all candidates have one, else leading orders.
 /// Empty if fewer than two temperatures are swept.
 std::vector<TemperatureChoice> choose_temperatures(const SolveResult& result);
+
+/// The point of largest log evidence over all widths and temperatures; null without one. Of points
+/// of the theory the converged ones count, compared as by choose_temperatures(). Of samples the
+/// evidence is that of their draws.
+const SolvePoint* best_by_evidence(const SolveResult& result);
+const SamplePoint* best_by_evidence(const SampleResult& result);
+
+/// "the smallest width and the largest temperature of the sweep": in what a point is at the edge of
+/// a sweep, among several widths or temperatures. "" inside. Points beyond it may be better.
+std::string edge_of_sweep(const SolveResult& result, const std::vector<Index>& widths,
+                          double temperature);
 
 /// The predictor of the chosen point.
 const PredictorReport& predictor_at(const SolveResult& result, const TemperatureChoice& choice);

@@ -24,7 +24,8 @@ struct Listing {
   const char* of_first = "";  ///< what points/0 must have; else the table is left out
 };
 constexpr const char* kPoints =
-    "widths temperature action accuracy gp_accuracy test_mean_squared_error converged?";
+    "widths temperature action accuracy gp_accuracy test_mean_squared_error log_evidence "
+    "converged?";
 constexpr Listing kListings[] = {
     {SolveResult::kVerb, "points/*", kPoints},
     {AlignResult::kVerb, "points/*", kPoints},

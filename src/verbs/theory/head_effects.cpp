@@ -14,7 +14,9 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/predictor.hpp"
+#include "headway/sampling/diagnostics.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "verbs/theory/removal_draws.hpp"
 
 namespace headway {
 namespace {
@@ -23,7 +25,10 @@ constexpr Index kMostRemovalDraws = 200;       // of the posterior that heads ar
 constexpr Index kGaussianDraws = 1000;         // of the changes, where their covariance is known
 constexpr double kCovarianceFlopLimit = 4e10;  // "auto": about a second
 constexpr double kProductsForEachHead = 30.0;  // about, of conjugate gradients
-constexpr std::uint64_t kExamplesStream = 1;   // of kResampledExamples; 0: the network's
+// R-hat from which short chains disagree. Chains that agree, with an autocorrelation time of up to
+// 2.5 draws, are below it but for a chance of 1e-7 (F test of 8 halves of 25 draws).
+constexpr double kLargestRhat = 1.3;
+constexpr std::uint64_t kExamplesStream = 1;  // of kResampledExamples; 0: the network's
 constexpr std::uint64_t kPosteriorStream = 2;
 
 /// What some examples lose without each head, or their means, rows x heads: rises of the squared
@@ -116,23 +121,47 @@ class HeadRemoval {
   bool classes_;
 };
 
-/// Mean changes at posterior draws of U_1, a row each; empty without draws.
-Changes changes_at_draws(const HeadRemoval& removal, const Tensor& draws, Observer& observer) {
-  if (draws.shape.size() != 4) return {};
+/// The changes at posterior draws of U_1.
+struct DrawnChanges {
+  Changes mean;     // over the draws: examples x heads
+  Changes of_draw;  // means over the examples: draws x heads
+};
+
+/// Nothing if interrupted.
+DrawnChanges changes_at_draws(const HeadRemoval& removal, const Tensor& draws, Observer& observer) {
   const Index size = draws.shape[2];
   const Index there = draws.shape[0] * draws.shape[1];
   const Index used = std::min(there, kMostRemovalDraws);
-  Changes found{MatrixXd(used, removal.heads()), MatrixXd(used, removal.heads())};
+  DrawnChanges found;
+  found.of_draw = {MatrixXd(used, removal.heads()),
+                   MatrixXd::Constant(used, removal.heads(), kUndefined)};
   for (Index r = 0; r < used; ++r) {
     if (observer.interrupted()) return {};
     const Index draw = r * there / used;
     const Eigen::Map<const MatrixXd> u(draws.values.data() + draw * size * size, size, size);
     const Changes at = removal.changes(u);
-    found.squared_error.row(r) = at.squared_error.colwise().mean();
-    found.accuracy.row(r).setConstant(kUndefined);
-    if (at.accuracy.size() > 0) found.accuracy.row(r) = at.accuracy.colwise().mean();
+    found.of_draw.squared_error.row(r) = at.squared_error.colwise().mean();
+    if (at.accuracy.size() > 0) found.of_draw.accuracy.row(r) = at.accuracy.colwise().mean();
+    const double share = 1.0 / static_cast<double>(r + 1);
+    if (r == 0) {
+      found.mean = at;
+    } else {
+      found.mean.squared_error += share * (at.squared_error - found.mean.squared_error);
+      found.mean.accuracy += share * (at.accuracy - found.mean.accuracy);
+    }
   }
   return found;
+}
+
+/// Whether chains of draws agree about every head.
+bool chains_agree(const MatrixXd& of_draw, Index chains) {
+  for (Index h = 0; h < of_draw.cols(); ++h) {
+    const VectorXd column = of_draw.col(h);
+    const Eigen::Map<const MatrixXd> by_chain(column.data(), column.size() / chains, chains);
+    const sampling::QuantityDiagnostics found = sampling::diagnose_quantity(by_chain);
+    if (!found.constant && !(found.rhat <= kLargestRhat)) return false;
+  }
+  return true;
 }
 
 /// Covariance of the mean changes to leading order in 1/N (eq. 67); empty where it is undefined or
@@ -192,6 +221,62 @@ MatrixXd drawn_again(const Eigen::RowVectorXd& values, const MatrixXd& posterior
   return again;
 }
 
+/// The changes that a point reports, with what the posterior of U_1 says of them.
+struct PosteriorChanges {
+  Changes changes;   // examples x heads: mean over the draws, else at the saddle point
+  MatrixXd of_draw;  // changes of the squared error drawn again, a row each; may be empty
+  VectorXd deviation, accuracy_deviation;  // of each head; empty: unknown
+};
+
+/// By draws of U_1: those of a result of sample, else short chains. Empty without draws that agree;
+/// point.draws_missing then says why.
+PosteriorChanges by_draws(const HeadTrial& trial, const HeadRemoval& removal,
+                          const SolvePoint& solved, Observer& observer, PrunePoint& point) {
+  Tensor drawn;
+  const bool lent = solved.first_layer_draws.shape.size() == 4;
+  if (!lent) {
+    const model::Architecture architecture =
+        architecture_of(trial.study, trial.dataset, solved.widths);
+    RemovalDraws found = draw_for_removal(trial.study, architecture, trial.problem, solved,
+                                          removal.heads() + 1, observer);
+    point.draws_missing = found.missing;
+    drawn = std::move(found.first_layer);
+    if (drawn.empty()) return {};
+  }
+  const Tensor& draws = lent ? solved.first_layer_draws : drawn;
+  DrawnChanges found = changes_at_draws(removal, draws, observer);
+  if (found.of_draw.squared_error.size() == 0) return {};
+  if (!lent && !chains_agree(found.of_draw.squared_error, draws.shape[0])) {
+    point.draws_missing = "short chains of exact draws disagree";
+    return {};
+  }
+  PosteriorChanges all{std::move(found.mean), std::move(found.of_draw.squared_error),
+                       VectorXd(removal.heads()), VectorXd(removal.heads())};
+  for (Index h = 0; h < removal.heads(); ++h) {
+    all.deviation[h] = deviation_of(all.of_draw, h);
+    all.accuracy_deviation[h] = deviation_of(found.of_draw.accuracy, h);
+  }
+  point.posterior_errors = kByDraws;
+  return all;
+}
+
+/// At the saddle point, with deviations to leading order in 1/N where they are defined.
+PosteriorChanges to_leading_order(const HeadTrial& trial, const HeadRemoval& removal,
+                                  const SolvePoint& solved, Observer& observer, PrunePoint& point) {
+  PosteriorChanges all;
+  all.changes = removal.changes(solved.order_parameters.layers.front());
+  const MatrixXd covariance =
+      covariance_of(trial.study, architecture_of(trial.study, trial.dataset, solved.widths),
+                    trial.problem, removal, solved, observer);
+  if (covariance.size() == 0) return all;
+  Rng rng(trial.study.seed, StreamPurpose::kResampledExamples, kPosteriorStream);
+  all.of_draw =
+      normal_draws(covariance, rng).rowwise() + all.changes.squared_error.colwise().mean();
+  all.deviation = covariance.diagonal().cwiseSqrt();
+  point.posterior_errors = kToLeadingOrder;
+  return all;
+}
+
 }  // namespace
 
 void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& observer,
@@ -200,8 +285,12 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
   const PruneSet& set = trial.set;
   if (set.labels.rows() == 0) return;
   const HeadRemoval removal(trial.problem, set, solved.temperature);
-  const Changes changes = removal.changes(solved.order_parameters.layers.front());
-  const auto resampled = [&](const MatrixXd& of) {  // the same examples for both
+  PosteriorChanges posterior = by_draws(trial, removal, solved, observer, point);
+  if (point.posterior_errors != kByDraws) {
+    posterior = to_leading_order(trial, removal, solved, observer, point);
+  }
+  const Changes& changes = posterior.changes;
+  const auto resampled = [&](const MatrixXd& of) {  // the same examples for all
     Rng rng(study.seed, StreamPurpose::kResampledExamples, kExamplesStream);
     return analysis::resampled_means(of, study.prune.resamples, rng);
   };
@@ -211,24 +300,6 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
   const MatrixXd again_accuracy = resampled(changes.accuracy);
   const Eigen::RowVectorXd means = changes.squared_error.colwise().mean();
   const bool errors = set.labels.rows() > 1;  // one example has none
-
-  Changes posterior = changes_at_draws(removal, solved.first_layer_draws, observer);
-  if (posterior.squared_error.size() > 0) {
-    point.posterior_errors = "draws";
-  } else {
-    const MatrixXd covariance =
-        covariance_of(study, architecture_of(study, trial.dataset, solved.widths), trial.problem,
-                      removal, solved, observer);
-    if (covariance.size() > 0) {
-      point.posterior_errors = "1/N";
-      Rng rng(study.seed, StreamPurpose::kResampledExamples, kPosteriorStream);
-      posterior.squared_error = normal_draws(covariance, rng).rowwise() + means;
-      for (Index h = 0; h < removal.heads(); ++h) {
-        point.heads[static_cast<std::size_t>(h)].squared_error_rise_sd =
-            std::sqrt(covariance(h, h));
-      }
-    }
-  }
   for (Index h = 0; h < removal.heads(); ++h) {
     HeadReport& head = point.heads[static_cast<std::size_t>(h)];
     head.set = set.name;
@@ -241,15 +312,16 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
       head.accuracy_drop = changes.accuracy.col(h).mean();
       head.accuracy_drop_error = errors ? deviation_of(again_accuracy, h) : kUndefined;
     }
-    if (point.posterior_errors != "draws") continue;
-    head.squared_error_rise_sd = deviation_of(posterior.squared_error, h);
-    head.accuracy_drop_sd = deviation_of(posterior.accuracy, h);
+    if (posterior.deviation.size() > 0) head.squared_error_rise_sd = posterior.deviation[h];
+    if (posterior.accuracy_deviation.size() > 0) {
+      head.accuracy_drop_sd = posterior.accuracy_deviation[h];
+    }
   }
   if (!errors) return;
   const int largest = std::max(1, static_cast<int>(removal.heads()) / 4);
   point.rank_stability =
       analysis::rank_stability({means.data(), means.data() + means.size()},
-                               drawn_again(means, posterior.squared_error, again_error), largest);
+                               drawn_again(means, posterior.of_draw, again_error), largest);
 }
 
 }  // namespace headway

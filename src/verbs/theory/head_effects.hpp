@@ -31,10 +31,13 @@ struct HeadTrial {
 /// Fills in the changes of squared error and accuracy without each of point.heads, their errors,
 /// and the stability of their ranks.
 ///
-/// The posterior deviation comes from draws of U_1 if `solved` has them (at most 200, evenly
-/// spaced). Otherwise, at a converged saddle point, it comes from the covariance of U_1 to leading
-/// order in 1/N. solve.corrections = "auto" computes this covariance if it takes about a second at
-/// most, "off" never, "on" always. Cost beside that: three kernels and factorisations a head.
+/// Changes and their deviations are means and deviations over draws of U_1 (eq. 77): those that a
+/// result of sample lends in `solved` (at most 200, evenly spaced), else those of
+/// draw_for_removal(). Without draws, or if its chains disagree, the changes are those of the
+/// saddle point. Their deviation then comes from the covariance of U_1 to leading order in 1/N (eq.
+/// 67), at a converged point. solve.corrections = "auto" computes this covariance if it takes about
+/// a second at most, "off" neither this nor draws, "on" both always. Cost beside that: three
+/// kernels and factorisations a head, and one a head and draw.
 void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& observer,
                  PrunePoint& point);
 

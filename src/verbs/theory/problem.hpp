@@ -147,6 +147,14 @@ void solve_point_from(const Study& study, const tasks::Dataset& dataset,
                       const TheoryProblem& problem, const NearbyStart& start, Observer& observer,
                       SolvePoint& point);
 
+/// What the leading order drops, relative to what it keeps: the largest (C p_l + 1) / N_l of a
+/// point's layers, and how that is written.
+struct DroppedTerms {
+  double ratio = 0.0;
+  std::string name;
+};
+DroppedTerms dropped_terms(const SolvePoint& point);
+
 /// Warns of the points where the theory is outside its range, a line a network and three at most:
 /// (C p_l + 1)/N_l, the relative order of what it drops, above 1, or a 1/N correction of more than
 /// one posterior deviation.

@@ -189,6 +189,25 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   return point;
 }
 
+/// Warns of deviations to leading order where what it drops is no smaller than half of what it
+/// keeps.
+void warn_of_leading_order(const PruneResult& result, Observer& observer) {
+  constexpr double kLargestRatio = 0.5;
+  for (const PrunePoint& point : result.points) {
+    const SolvePoint* solved = theory_at(result.solve, point.widths, point.temperature);
+    if (point.posterior_errors != kToLeadingOrder || solved == nullptr) continue;
+    const DroppedTerms dropped = dropped_terms(*solved);
+    if (dropped.ratio < kLargestRatio) continue;
+    observer.warning(fmt::format(
+        "widths {}, temperature {:g}: the posterior deviations of the heads are of leading order "
+        "in 1/N and may be too small by a factor of two or more, since {} = {:.2g}; exact draws "
+        "are "
+        "missing: {}. headway prune has exact ones of a result of headway sample",
+        fmt::join(point.widths, ","), point.temperature, dropped.name, dropped.ratio,
+        point.draws_missing));
+  }
+}
+
 /// PruneResult::path_norms, from scaled features or Gram matrices.
 VectorXd path_norms(const Study& study, const tasks::Dataset& dataset,
                     const TheoryProblem& problem) {
@@ -227,10 +246,9 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
   for (const SolvePoint& point : result.solve.points) {
     if (point.draws_fault.empty()) continue;
-    observer.warning(fmt::format(
-        "widths {}, temperature {:g}: the draws are not used, so errors are those of the 1/N "
-        "correction, if any: {}",
-        fmt::join(point.widths, ","), point.temperature, point.draws_fault));
+    observer.warning(
+        fmt::format("widths {}, temperature {:g}: the draws of the result are not used: {}",
+                    fmt::join(point.widths, ","), point.temperature, point.draws_fault));
   }
   result.path_norms = path_norms(study, dataset, problem);
   std::optional<NetworkPruner> network;
@@ -265,6 +283,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
       result.solve.interrupted = true;
     }
   }
+  warn_of_leading_order(result, observer);
   result.seconds = seconds_since(began);
   return result;
 }

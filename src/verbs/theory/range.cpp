@@ -16,24 +16,6 @@ constexpr double kLargestRatio = 1.0;       // of a term that the theory drops t
 constexpr double kLargestDeviations = 1.0;  // of the 1/N-corrected U from the saddle point
 constexpr std::size_t kMostLines = 3;
 
-/// The largest (C p_l + 1) / N_l and its layer, L + 1 for the readout.
-struct Ratio {
-  double value = 0.0;
-  int layer = 1;
-};
-
-Ratio largest_ratio(const SolvePoint& point) {
-  Ratio largest;
-  const int top = static_cast<int>(point.order_parameters.layers.size()) + 1;
-  for (int l = 1; l <= std::min(top, static_cast<int>(point.widths.size())); ++l) {
-    const double size = static_cast<double>(point.order_parameters.at(l).rows());
-    const double ratio =
-        (size + 1.0) / static_cast<double>(point.widths[static_cast<std::size_t>(l - 1)]);
-    if (ratio > largest.value) largest = {ratio, l};
-  }
-  return largest;
-}
-
 /// How far a diagonal entry of the 1/N-corrected means is from the saddle point at most, in its
 /// deviations; 0 without them.
 double largest_shift(const SolvePoint& point) {
@@ -51,13 +33,10 @@ double largest_shift(const SolvePoint& point) {
 
 /// What is wrong at a point with this shift; "" if nothing is.
 std::string fault_of(const SolvePoint& point, double shift) {
-  const Ratio ratio = largest_ratio(point);
+  const DroppedTerms dropped = dropped_terms(point);
   std::string fault;
-  if (ratio.value > kLargestRatio) {
-    const bool readout = ratio.layer > static_cast<int>(point.order_parameters.layers.size());
-    fault = fmt::format("{} = {:.2g} is not small",
-                        readout ? "(C + 1)/N_a" : fmt::format("(C p_{0} + 1)/N_{0}", ratio.layer),
-                        ratio.value);
+  if (dropped.ratio > kLargestRatio) {
+    fault = fmt::format("{} = {:.2g} is not small", dropped.name, dropped.ratio);
   }
   if (shift > kLargestDeviations) {
     fault += fmt::format("{}the 1/N correction moves U by {:.2g} of its standard deviations",
@@ -104,6 +83,19 @@ std::string temperatures_text(const NetworkRange& network) {
 }
 
 }  // namespace
+
+DroppedTerms dropped_terms(const SolvePoint& point) {
+  DroppedTerms largest;
+  const int layers = static_cast<int>(point.order_parameters.layers.size());
+  for (int l = 1; l <= std::min(layers + 1, static_cast<int>(point.widths.size())); ++l) {
+    const double size = static_cast<double>(point.order_parameters.at(l).rows());
+    const double ratio =
+        (size + 1.0) / static_cast<double>(point.widths[static_cast<std::size_t>(l - 1)]);
+    if (ratio <= largest.ratio) continue;
+    largest = {ratio, l > layers ? "(C + 1)/N_a" : fmt::format("(C p_{0} + 1)/N_{0}", l)};
+  }
+  return largest;
+}
 
 void warn_of_range(const SolveResult& result, Observer& observer) {
   std::vector<std::string> lines;

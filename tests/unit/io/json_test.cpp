@@ -207,7 +207,7 @@ TEST_CASE("prune adds heads and cumulative curves") {
   head.squared_error_rise_sd = 0.125;
   head.accuracy_drop = 0.5;
   p.heads = {head};
-  p.posterior_errors = "1/N";
+  p.posterior_errors = "leading order";
   p.rank_stability = {0.75, 0.5, 2};
   p.by_squared_error = {{0, 1}, {0.9, 0.7, 0.6}};
   p.by_score = {{1, 0}, {0.9, 0.8, 0.5}};
@@ -230,7 +230,7 @@ TEST_CASE("prune adds heads and cumulative curves") {
   CHECK(out["heads"][0]["squared_error_change"] == 0.25);
   CHECK(out["heads"][0]["squared_error_change_sd"] == 0.125);
   CHECK(out["heads"][0]["accuracy_change"] == -0.5);
-  CHECK(out["posterior_errors"] == "1/N");
+  CHECK(out["posterior_errors"] == "leading order");
   CHECK(out["rank_stability"] == Json({{"kendall_tau", 0.75}, {"top_k_overlap", 0.5}, {"k", 2}}));
   CHECK(out["cumulative"]["squared_error"] == Json({0.9, 0.7, 0.6}));
   CHECK(out["cumulative"]["score"] == Json({0.9, 0.8, 0.5}));

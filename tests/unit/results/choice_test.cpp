@@ -152,3 +152,30 @@ TEST_CASE("what was chosen can be looked up") {
     }
   }
 }
+
+TEST_CASE("the best point is that of largest evidence over widths and temperatures") {
+  SolveResult result = built();
+  const SolvePoint* best = best_by_evidence(result);
+  REQUIRE(best == &result.points[1]);
+  CHECK(edge_of_sweep(result, best->widths, best->temperature) ==
+        "the smallest width of the sweep");
+  CHECK(edge_of_sweep(result, {20, 20}, 10) ==
+        "the largest width and the largest temperature of the sweep");
+  result.points[1].summary.converged = false;
+  CHECK(best_by_evidence(result) == &result.points[2]);
+  result.points[2].evidence.method = "leading_order";  // then all are compared by that
+  CHECK(best_by_evidence(result) == &result.points[5]);
+  result.points.resize(1);
+  CHECK(edge_of_sweep(result, {10, 10}, 0.1).empty());  // one value has no edge
+  result.points.clear();
+  CHECK(best_by_evidence(result) == nullptr);
+}
+
+TEST_CASE("of samples the evidence of the draws counts") {
+  headway::SampleResult result;
+  result.points.resize(3);
+  CHECK(best_by_evidence(result) == nullptr);
+  result.points[0].log_evidence = -3.0;
+  result.points[2].log_evidence = -2.0;
+  CHECK(best_by_evidence(result) == &result.points[2]);
+}

@@ -54,7 +54,7 @@ Dataset random_dataset(bool classes = true) {
 
 Study small_study() {
   Study study;
-  study.model.widths = {{50}};
+  study.model.widths = {{400}};  // the leading order in 1/N holds, so there are no draws
   study.model.temperatures = {0.1};
   study.model.readout = Readout::kMean;
   study.threads = 1;
@@ -72,6 +72,12 @@ SolveResult with_first_layer(SolveResult solve, const MatrixXd& u) {
   solve.points[0].order_parameters.layers[0] = u;
   return solve;
 }
+
+class Listener final : public Observer {
+ public:
+  void warning(std::string_view text) override { warnings.emplace_back(text); }
+  std::vector<std::string> warnings;
+};
 
 SolveResult with_draws(SolveResult solve, const std::vector<MatrixXd>& draws) {
   const Index n = draws[0].rows();
@@ -166,7 +172,7 @@ TEST_CASE("the 1/N deviation is that of the change along the fluctuations of U_1
     }
   }
   const VectorXd variances = (gradients.transpose() * sigma * gradients).diagonal();
-  CHECK(result.points.at(0).posterior_errors == "1/N");
+  CHECK(result.points.at(0).posterior_errors == kToLeadingOrder);
   for (std::size_t h = 0; h < 5; ++h) {
     CHECK_THAT(result.points[0].heads[h].squared_error_rise_sd,
                WithinRel(std::sqrt(variances[static_cast<Index>(h)]), 1e-5));
@@ -218,7 +224,7 @@ TEST_CASE("heads are removed in the order of their changes too") {
   }
 }
 
-TEST_CASE("the deviation over draws is that of the changes at the draws") {
+TEST_CASE("changes and deviations over draws are those of the changes at the draws") {
   const Study study = small_study();
   const Dataset data = random_dataset();
   const PruneResult plain = pruned(study, data);
@@ -230,19 +236,64 @@ TEST_CASE("the deviation over draws is that of the changes at the draws") {
   const PrunePoint other = pruned(study, data, &moved).points.at(0);
   const SolveResult drawn = with_draws(plain.solve, {u, v});
   const PrunePoint point = pruned(study, data, &drawn).points.at(0);
-  CHECK(point.posterior_errors == "draws");
+  CHECK(point.posterior_errors == kByDraws);
   double largest = 0.0;
   for (std::size_t h = 0; h < 5; ++h) {
     const HeadReport& a = plain.points[0].heads[h];
     const HeadReport& b = other.heads[h];
     const double expected = std::abs(a.squared_error_rise - b.squared_error_rise) / std::sqrt(2.0);
     CHECK_THAT(point.heads[h].squared_error_rise_sd, WithinAbs(expected, 1e-10));
+    CHECK_THAT(point.heads[h].squared_error_rise,
+               WithinAbs(0.5 * (a.squared_error_rise + b.squared_error_rise), 1e-10));
+    CHECK_THAT(point.heads[h].accuracy_drop,
+               WithinAbs(0.5 * (a.accuracy_drop + b.accuracy_drop), 1e-12));
     CHECK_THAT(point.heads[h].accuracy_drop_sd,
                WithinAbs(std::abs(a.accuracy_drop - b.accuracy_drop) / std::sqrt(2.0), 1e-12));
     largest = std::max(largest, expected);
   }
   CHECK(largest > 1e-3);
-  CHECK(at_v.points[0].posterior_errors == "1/N");
+  CHECK(at_v.points[0].posterior_errors == kToLeadingOrder);
+}
+
+TEST_CASE("in a narrow network short chains of exact draws take the place of the leading order") {
+  Study study = small_study();
+  study.prune.cumulative = false;
+  study.model.widths = {{8}};
+  study.model.temperatures = {0.1, 0.2};
+  const Dataset data = random_dataset();
+  const PruneResult both = pruned(study, data);
+  REQUIRE(both.points.size() == 2);
+  for (const PrunePoint& point : both.points) {
+    CHECK(point.posterior_errors == kByDraws);
+    for (const HeadReport& head : point.heads) {
+      CHECK(head.squared_error_rise_sd > 0.0);
+      CHECK(head.accuracy_drop_sd > 0.0);
+    }
+  }
+  // A point has the same numbers alone.
+  study.model.temperatures = {0.2};
+  const PrunePoint alone = pruned(study, data).points.at(0);
+  CHECK(alone.heads[2].squared_error_rise == both.points[1].heads[2].squared_error_rise);
+  CHECK(alone.heads[2].squared_error_rise_sd == both.points[1].heads[2].squared_error_rise_sd);
+}
+
+TEST_CASE("a narrow network without draws has a warning that its deviations are of leading order") {
+  Study study = small_study();
+  study.prune.cumulative = false;
+  study.model.temperatures = {0.0};  // where nothing can be drawn
+  Dataset data = random_dataset();
+  data.train = told_split(20, 1);  // K has full rank
+  const auto warnings_at = [&](Index width) {
+    study.model.widths = {{width}};
+    Listener listener;
+    const PruneResult result = headway::prune(study, data, listener);
+    CHECK(result.points.at(0).posterior_errors == kToLeadingOrder);
+    return std::count_if(listener.warnings.begin(), listener.warnings.end(), [](const auto& text) {
+      return text.find("of leading order in 1/N") != std::string::npos;
+    });
+  };
+  CHECK(warnings_at(14) == 1);  // (p + 1) / N = 0.5
+  CHECK(warnings_at(15) == 0);
 }
 
 TEST_CASE("of many draws two hundred count, evenly spaced") {
@@ -254,7 +305,7 @@ TEST_CASE("of many draws two hundred count, evenly spaced") {
   for (std::size_t i = 1; i < draws.size(); i += 2) draws[i] *= 1.5;  // every other one is left out
   const SolveResult drawn = with_draws(plain.solve, draws);
   const PrunePoint point = pruned(study, data, &drawn).points.at(0);
-  CHECK(point.posterior_errors == "draws");
+  CHECK(point.posterior_errors == kByDraws);
   for (const HeadReport& head : point.heads) {
     CHECK_THAT(head.squared_error_rise_sd, WithinAbs(0.0, 1e-15));
   }

@@ -18,7 +18,7 @@ from headway.display import Shown
 from headway.figures import (accuracy, alignment, attention, convergence, head_ranking, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
-from headway.figures.selection import PlotOptions
+from headway.figures.selection import PlotOptions, place_of
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.network_results import RemovalResult
 from headway.rank_results import RankResult
@@ -26,7 +26,7 @@ from headway.paths import described
 from headway.results import Result
 from headway.training_results import TrainingResult
 
-__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "known_names", "left_out", "not_shown", "rendered"]
+__all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "known_names", "left_out", "not_shown", "place_of", "rendered"]
 
 rendered = style.rendered
 

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
+from headway.best_point import named_point
 from headway.errors import UsageError
 from headway.paths import described
 from headway.results import Point, Result
@@ -172,6 +173,14 @@ def common_temperatures(results: Sequence[Result], options: PlotOptions) -> list
         return [main_temperature(result, options) for result in results]
     chosen = best_temperature(results[0], shared)
     return [known_temperature(chosen, result.temperatures) for result in results]
+
+
+def place_of(result: Result, point: Any) -> tuple[tuple[int], float]:
+    """The widths and the temperature to show of a point: its number, "best", or (width, temperature)."""
+    if not isinstance(result, Result):
+        raise UsageError(f"point: is {described(point)}; allowed: None, since {result.file} has no points")
+    found, _ = named_point(result, point)
+    return (width_value(found, points_at(result, found.temperature)),), found.temperature
 
 
 def points_at(result: Result, temperature: float) -> list[Point]:
