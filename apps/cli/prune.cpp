@@ -40,7 +40,9 @@ std::vector<ExplainedTable> prune_tables() {
          "rise of the mean squared error without the head; this and the next three columns are of "
          "the set validation, or of the test set if there is none; accuracy and drop are always of "
          "the test set"},
-        {"posterior", "standard deviation of that rise over the posterior"},
+        {"posterior",
+         "standard deviation of that rise over the posterior; a line below the table says whether "
+         "rise and deviation are those of exact draws, or of the saddle point to leading order"},
         {"examples", "standard error of that rise over the examples"},
         {"U = 1",
          "the same rise without the theory: every entry of U_1 is 1, a ridge regression on the "

@@ -103,12 +103,18 @@ std::string best_text(const SolveResult& result) {
 std::string ranks_text(const PrunePoint& point) {
   const analysis::RankStability& ranks = point.rank_stability;
   if (std::isnan(ranks.kendall_tau)) return "";
+  const bool drawn = point.posterior_errors == kByDraws;
+  const bool leading = point.posterior_errors == kToLeadingOrder;
   return wrapped(
-      fmt::format("squared error +: rise on the {} examples without the head; posterior, examples: "
-                  "its uncertainty; U = 1: the rise where every entry of U_1 is 1\n"
+      fmt::format("squared error +: rise on the {} examples without the head{}; posterior, "
+                  "examples: its uncertainty; U = 1: the rise where every entry of U_1 is 1\n"
                   "certainty of the order by squared error + (1: certain): tau {:.2f}, top {} "
                   "overlap {:.2f}\n",
-                  point.heads.front().set, ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
+                  point.heads.front().set,
+                  drawn     ? ", mean over exact draws"
+                  : leading ? ", at the saddle point, with posterior to leading order in 1/N"
+                            : "",
+                  ranks.kendall_tau, ranks.k, ranks.top_k_overlap));
 }
 
 std::string heads_table(const PrunePoint& point, const Measure& measure,

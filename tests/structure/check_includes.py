@@ -33,7 +33,7 @@ for higher in ("study", "results", "verbs", "schedule", "io"):
 # What users call lies in include/headway/ itself, and belongs to a module all the same.
 FIRST_TIER = {
     "core": "error observer types",
-    "tasks": "dataset",
+    "tasks": "dataset dataset_from_arrays",
     "model": "architecture path_features",
     "theory": "action order_parameters path_kernels predictor saddle_point",
     "study": "shard study train_task",

@@ -1,10 +1,9 @@
 // Solves from arrays in memory, and prints U_1.
-#include "headway/solve.hpp"
-
 #include <cmath>
 #include <iostream>
 
 #include "headway/dataset_from_arrays.hpp"
+#include "headway/solve.hpp"
 
 int main() {
   const headway::Index examples = 40, paths = 4, features = 5;  // two layers of two heads
