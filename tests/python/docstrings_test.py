@@ -164,7 +164,7 @@ class Docstrings(unittest.TestCase):
 
     def test_plot_takes_what_the_figures_take(self):
         options = [field.name for field in dataclasses.fields(figures.PlotOptions)]
-        self.assertEqual(parameters_of(Shown.plot), ["*names", "others", *options])
+        self.assertEqual(parameters_of(Shown.plot), ["*names", "others", *options, "point"])
 
     def test_groups_of_arguments_are_filled_in(self):
         for verb in ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "prune_network", "action"):

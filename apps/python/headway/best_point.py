@@ -91,9 +91,7 @@ def best_text(result: Result) -> str:
 
 def number_of_point(result: Result, point: Any) -> int:
     """The number of the point that an argument `point` names: a number, "best", or (width, temperature) with one width or all."""
-    if isinstance(point, str):
-        if point != "best":
-            raise UsageError(f"point: is {point!r}; allowed: a number, \"best\", or (width, temperature)")
+    if isinstance(point, str) and point == "best":
         best = best_point(result)
         return next(at for at, one in enumerate(result.points) if one is best)
     if not isinstance(point, (tuple, list)):

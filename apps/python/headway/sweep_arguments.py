@@ -31,5 +31,5 @@ def checked_point(point: Any, count: int, file: object) -> int:
     """The argument `point` among so many points of a result; UsageError where there is no such one."""
     if isinstance(point, bool) or not isinstance(point, (int, np.integer)) or not -count <= point < count:
         raise UsageError(f"point: is {described(point)}; allowed: 0 to {count - 1}, the points of {file}, or "
-                         "from -1, the last, down")
+                         "from -1, the last, down; \"best\"; or (width, temperature)")
     return int(point)
