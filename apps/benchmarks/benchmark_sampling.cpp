@@ -2,6 +2,7 @@
 // H = (2, 2)), one thread.
 //   benchmark_sampling PATH_FEATURES.h5 [temperature]
 //   benchmark_sampling one-shot               the exact chain at P = 600, p = 16
+//   benchmark_sampling metrics [temperature] [limit]     its metrics over unknowns and widths
 // for example tests/data/golden/hmm4_paths.h5. Every time is a median over repeats.
 #include <fmt/format.h>
 
@@ -28,6 +29,7 @@
 #include "headway/posterior/weight_posterior.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/sample.hpp"
+#include "metric_ladder.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
 
@@ -264,16 +266,23 @@ void measure_one_shot_scale() {
 
 int run(std::span<char* const> arguments) {
   if (arguments.size() < 2) {
-    fmt::print(stderr, "usage: {} PATH_FEATURES.h5 [temperature] | one-shot\n", arguments[0]);
+    fmt::print(stderr, "usage: {} PATH_FEATURES.h5 [temperature] | one-shot | metrics\n",
+               arguments[0]);
     return static_cast<int>(ErrorKind::kUsage);
   }
   numerics::use_single_threaded_blas();
+  const auto number = [&](std::size_t i, double otherwise) {
+    return arguments.size() > i ? std::atof(arguments[i]) : otherwise;
+  };
   if (std::string(arguments[1]) == "one-shot") {
     measure_one_shot_scale();
     return 0;
   }
-  const Problem problem =
-      read_problem(arguments[1], arguments.size() > 2 ? std::atof(arguments[2]) : 0.01);
+  if (std::string(arguments[1]) == "metrics") {
+    measure_metrics(number(2, 0.1), number(3, 60.0));
+    return 0;
+  }
+  const Problem problem = read_problem(arguments[1], number(2, 0.01));
   fmt::print("{}; P = {}, p = {}, T = {}\n\n", numerics::blas_description(),
              problem.kernels->examples(), problem.kernels->paths(), problem.temperature);
   measure_weight_space(problem);

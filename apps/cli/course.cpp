@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "headway/checkpoints.hpp"
 #include "headway/core/cpu.hpp"
 #include "headway/core/deal.hpp"
 #include "headway/core/output_path.hpp"
@@ -36,6 +37,17 @@ std::vector<std::string> inputs_of(const Options& options, const Job& job) {
     inputs.insert(inputs.end(), {set.images, set.labels});
   }
   return inputs;
+}
+
+/// Makes the folder that the output shall be in.
+void make_folder(const std::string& output, const std::filesystem::path& folder) {
+  std::error_code failure;
+  if (folder.empty() || std::filesystem::is_directory(folder, failure)) return;
+  std::filesystem::create_directories(folder, failure);
+  if (!failure) return;
+  throw Error(ErrorKind::kCannotWrite,
+              fmt::format("{}: cannot be written: the folder {} cannot be made: {}", output,
+                          folder.string(), failure.message()));
 }
 
 }  // namespace
@@ -78,11 +90,14 @@ void check_output_early(const Options& options, const Job& job, std::string_view
 void check_output(const Options& options, bool overwrite) {
   const std::filesystem::path folder = std::filesystem::path(options.output).parent_path();
   std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::exists(folder, ignored)) {
-    if (options.dry_run) return;
-    std::filesystem::create_directories(folder, ignored);  // a failure shows in the check below
-  }
+  if (options.dry_run && !folder.empty() && !std::filesystem::exists(folder, ignored)) return;
+  make_folder(options.output, folder);
   check_output_path(options.output, overwrite);
+}
+
+std::shared_ptr<void> lock_output(const Options& options) {
+  if (options.output.empty() || options.dry_run) return nullptr;
+  return std::make_shared<io::OutputLock>(options.output);
 }
 
 bool is_partial_result_of(const Options& options, const Job& job) {
@@ -208,6 +223,7 @@ int deliver(const Options& options, const Computation& done, Observer& observer)
   write_output(done.print());
   for (const std::string& fault : done.outcome.faults) observer.warning(fault);
   if (!options.quiet && !done.closing.empty()) write_message("headway: " + done.closing);
+  if (!done.unwritten.empty()) throw Error(ErrorKind::kCannotWrite, done.unwritten);
   if (done.outcome.interrupted) return static_cast<int>(ErrorKind::kInterrupted);
   if (done.remove_checkpoints) done.remove_checkpoints();
   return done.outcome.faults.empty() ? kExitOk : kExitNotUsable;

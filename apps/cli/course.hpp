@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint_fault.hpp"
 #include "computation.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/ranks.hpp"
@@ -36,6 +37,9 @@ struct Job {
   ResultProvenance provenance;
   bool overwrite = false;  ///< the output may exist: --force, or this run continues it
   std::function<void()> remove_checkpoints = {};  ///< called when the result is complete
+  std::shared_ptr<void> lock = {};  ///< keeps other runs from the output (io::OutputLock)
+  double earlier_seconds = 0.0;     ///< of calls whose work this one continues
+  std::shared_ptr<CheckpointFault> fault = std::make_shared<CheckpointFault>();
 };
 
 /// "7 points, 1.2 s, result in four.h5"
@@ -93,6 +97,10 @@ void check_output_early(const Options& options, const Job& job, std::string_view
 /// folder and then checks nothing.
 void check_output(const Options& options, bool overwrite);
 
+/// The lock of the output of a run with checkpoints; null where nothing is written. Error as
+/// io::OutputLock.
+std::shared_ptr<void> lock_output(const Options& options);
+
 /// Whether the existing output is the partial result of an interrupted run of this study and data.
 bool is_partial_result_of(const Options& options, const Job& job);
 
@@ -142,13 +150,16 @@ JobType prepare(const Options& options, const Course<JobType, Result>& course, O
   note_environment(job.study, observer);
   const bool writes = !options.output.empty();
   if (writes) check_output_early(options, job, kind_of_result<Result>(), course.goes_on != nullptr);
+  if (course.goes_on != nullptr) job.lock = lock_output(options);
   if (writes && !options.output.ends_with(".h5") && !options.output.ends_with(".hdf5")) {
     observer.warning(options.output + ": is written as HDF5, although its name ends otherwise");
   }
   const std::string data_hash = course.read_data(options, job, observer);
   job.provenance = headway::make_provenance(job.study, data_hash, options.command);
   if (!options.shard.empty()) job.provenance.shard = headway::shard_text(job.shard);
-  job.overwrite = options.force || (writes && continues(options, course, job));
+  const bool goes_on = writes && !options.force && continues(options, course, job);
+  job.overwrite = options.force || goes_on;
+  if (goes_on) job.earlier_seconds = io::read_result_provenance(options.output).seconds;
   if (course.check_exports) course.check_exports(options, job);
   if (writes && course.goes_on != nullptr && !job.overwrite) {
     refuse_partial_of_another_run(options, job, kind_of_result<Result>());
@@ -229,7 +240,9 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   provenance.seconds = done.outcome.seconds;
   provenance.partial = done.outcome.interrupted;
   done.provenance = provenance;
+  if (done.outcome.interrupted) done.unwritten = all->job.fault->text();
   done.write_files = [all] {
+    const std::shared_ptr<void> lock = std::move(all->job.lock);  // until the files are there
     if (!all->options.output.empty()) write_result_file(*all);
     if (all->course.write_exports) all->course.write_exports(all->options, all->job, all->result);
   };
@@ -249,6 +262,22 @@ Computation computation_of(const std::shared_ptr<Finished<JobType, Result>>& all
   return done;
 }
 
+/// Course::compute. A checkpoint that cannot be written stops it as Ctrl-C does. `seconds` of the
+/// result are those of all calls.
+template <class JobType, class Result>
+Result compute(const Options& options, const Course<JobType, Result>& course, JobType& job,
+               Observer& observer) {
+  FaultObserver watching(observer, *job.fault);
+  try {
+    Result result = course.compute(options, job, watching);
+    if constexpr (requires { result.seconds; }) result.seconds += job.earlier_seconds;
+    return result;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted || !job.fault->happened()) throw;
+    throw Error(ErrorKind::kCannotWrite, job.fault->text());
+  }
+}
+
 /// The course of every computing verb up to its result: prepare, plan or compute.
 template <class JobType, class Result>
 Computation carry_out(const Options& options, const Course<JobType, Result>& course,
@@ -261,7 +290,7 @@ Computation carry_out(const Options& options, const Course<JobType, Result>& cou
   }
   const auto all = std::make_shared<Finished<JobType, Result>>(
       Finished<JobType, Result>{options, course, std::move(prepared), Result{}});
-  all->result = course.compute(options, all->job, observer);
+  all->result = compute(options, course, all->job, observer);
   return computation_of(all);
 }
 

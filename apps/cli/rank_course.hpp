@@ -64,6 +64,7 @@ std::optional<Computation> compute_on_rank(const std::shared_ptr<Finished<JobTyp
   std::optional<Result> result = all->course.share(options, all->job, observer);
   if (!result) return std::nullopt;
   all->result = *std::move(result);
+  all->result.seconds += all->job.earlier_seconds;
   return computation_of(all);
 }
 
@@ -149,8 +150,10 @@ std::optional<Result> share_units(const Options& given, JobType& job, Observer& 
   std::shared_ptr<io::PartFiles<Result>> files;
   const auto divide_job = [&] {
     study = divide(options, job);
-    files = std::make_shared<io::PartFiles<Result>>(ranks, options.output, job.study,
-                                                    job.provenance, study->units(), job.overwrite);
+    ResultProvenance whole = job.provenance;
+    whole.seconds = job.earlier_seconds;
+    files = std::make_shared<io::PartFiles<Result>>(ranks, options.output, job.study, whole,
+                                                    study->units(), job.overwrite);
     if (!first || options.quiet || files->count() == 0) return;
     write_message(fmt::format("headway: {} of {} {} are done already", files->count(),
                               study->units(), study->unit_name()));

@@ -68,7 +68,8 @@ std::vector<ShippedStudy> shipped_studies() {
 
 std::string find_input(const std::string& input) {
   std::error_code ignored;
-  if (!is_bare_name(input) || fs::exists(input, ignored)) return input;
+  // A link that leads nowhere is there, too: its reader says what is wrong with it.
+  if (!is_bare_name(input) || fs::exists(fs::symlink_status(input, ignored))) return input;
   std::vector<std::string> known;
   for (const fs::path& folder : folders()) {
     const fs::path study = folder / (input + ".toml");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -63,7 +64,11 @@ auto checkpoint_hooks(const Options& options, TheoryJob& job) {
     write_message(fmt::format("headway: resuming from {} checkpoints in {}",
                               checkpoints->resumable(), checkpoints->folder()));
   }
-  return checkpoints->hooks();
+  job.earlier_seconds = std::max(job.earlier_seconds, checkpoints->earlier_seconds());
+  Hooks hooks = checkpoints->hooks();
+  // Ranks hand each other draws in checkpoints: without them they cannot go on.
+  if (options.ranks == nullptr) hooks.save = watched(std::move(hooks.save), job.fault);
+  return hooks;
 }
 
 template <class Result>

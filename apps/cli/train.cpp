@@ -26,13 +26,19 @@ std::string weights_path(const std::string& file_path, std::size_t run, std::siz
   return fmt::format("{}-{}{}", file_path.substr(0, dot), run + 1, file_path.substr(dot));
 }
 
+/// The path without links, or as it is where the system cannot follow it.
+std::filesystem::path followed(const std::string& path) {
+  std::error_code failure;
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, failure);
+  return failure ? std::filesystem::path(path) : canonical;
+}
+
 void check_weights_paths(const Options& options, const TrainJob& job) {
   if (options.weights.empty()) return;
   io::check_weights_path(options.weights);
   for (const std::size_t i : headway::dealt_units(job.runs.size(), job.shard)) {
     const std::string path = weights_path(options.weights, i, job.runs.size());
-    if (!options.output.empty() && std::filesystem::weakly_canonical(path) ==
-                                       std::filesystem::weakly_canonical(options.output)) {
+    if (!options.output.empty() && followed(path) == followed(options.output)) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("--export {}: must be another file than --output", path));
     }

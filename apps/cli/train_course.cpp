@@ -45,7 +45,10 @@ TrainHooks keep_checkpoints(const Options& options, TrainJob& job) {
                               count_text(checkpoints->resumable(), "run"), checkpoints->folder(),
                               checkpoints->finished()));
   }
-  return checkpoints->hooks();
+  job.earlier_seconds = std::max(job.earlier_seconds, checkpoints->earlier_seconds());
+  TrainHooks hooks = checkpoints->hooks();
+  if (options.ranks == nullptr) hooks.save = watched(std::move(hooks.save), job.fault);
+  return hooks;
 }
 
 std::string read_training_data(const Options& options, TrainJob& job, Observer& observer) {

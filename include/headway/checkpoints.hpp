@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headway/core/clock.hpp"
 #include "headway/provenance.hpp"
 #include "headway/sample.hpp"
 #include "headway/schedule.hpp"
@@ -20,6 +21,28 @@ namespace headway::io {
 class Hdf5InputFile;
 class Hdf5OutputFile;
 
+/// Keeps every other run from a result and its checkpoints while this one is at work on it. It is a
+/// lock on the file RESULT.h5.checkpoint/lock, whose text says who holds it. It ends with the
+/// process, however that ends, so what is left of a killed one blocks nobody. It reaches across
+/// machines where the file system has locks of POSIX, as NFS has. Where it has none, nothing is
+/// locked.
+class OutputLock {
+ public:
+  /// Error{kCannotWrite} when another run holds the lock, naming its process and machine, or when
+  /// there can be no such folder.
+  explicit OutputLock(const std::string& result_path);
+  /// Removes the file, and the folder if nothing else is in it.
+  ~OutputLock();
+  OutputLock(const OutputLock&) = delete;
+  OutputLock& operator=(const OutputLock&) = delete;
+
+ private:
+  [[nodiscard]] bool try_take();
+
+  std::string result_path_, folder_, file_path_;
+  int handle_ = -1;
+};
+
 /// The checkpoints of one result on disk: a folder RESULT.h5.checkpoint beside it, with one HDF5
 /// file (schema "headway-checkpoint") for each part. A file appears whole or not at all. It says
 /// which study, data and version it belongs to. It ends in the SHA-256 of all bytes before.
@@ -29,6 +52,8 @@ class Checkpoints {
   [[nodiscard]] std::size_t resumable() const { return resumable_; }
   [[nodiscard]] std::size_t finished() const { return finished_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// That all earlier calls on this result took together, up to the last checkpoint.
+  [[nodiscard]] double earlier_seconds() const { return earlier_seconds_; }
   /// Deletes the checkpoints: the result is complete.
   void remove() const;
 
@@ -54,6 +79,8 @@ class Checkpoints {
   std::string verb_;
   std::vector<ComputationPart> parts_;
   std::size_t resumable_ = 0, finished_ = 0;
+  double earlier_seconds_ = 0.0;
+  Clock::time_point began_ = Clock::now();
 };
 
 /// The checkpoints of `solve` or `sample`: one for each sweep point that takes long. Chains of a

@@ -46,7 +46,7 @@ void fields(Visitor& visit, Record& r) {
   visit("seed", r.seed, "root of every random stream", {.optional = true});
   visit("threads", r.threads, "threads that were used", {.least = 0});
   visit("seconds", r.seconds,
-        "time of the call that finished it; earlier calls that were interrupted are not counted");
+        "time of all calls on it together; one that was killed counts up to its last checkpoint");
   visit("partial", r.partial, "1: interrupted; only finished points are there");
   if (std::is_const_v<Record> && !shows(visit, !r.shard.empty())) return;
   visit("shard", r.shard, "\"i/n\" for part i of n, counted from 0; absent in whole results",

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "core/fail.hpp"
+#include "core/file_lock.hpp"
 #include "headway/core/output_path.hpp"
 
 namespace headway {
@@ -33,28 +34,7 @@ FileHandle open_file(const std::string& file_path) {
 
 constexpr std::string_view kTemporaryPrefix = ".headway-", kTemporarySuffix = ".tmp";
 
-enum class Lock {
-  kHeld,
-  kTaken,  ///< by another process, or the name is no longer that of this file
-  kNone,   ///< this file system has no locks
-};
-
-/// Locks a file under its name. The lock ends with the process. It is not one of flock(): HDF5 asks
-/// for those before it reads, and would refuse a file that just got its proper name.
-Lock try_lock_file(const FileHandle& file, const std::string& name) {
-  const int handle = ::fileno(file.get());
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (::fcntl(handle, F_OFD_SETLK, &whole) != 0) {
-    return errno == EAGAIN || errno == EACCES ? Lock::kTaken : Lock::kNone;
-  }
-  struct stat held {
-  }, named{};
-  const bool same = ::fstat(handle, &held) == 0 && ::stat(name.c_str(), &named) == 0 &&
-                    held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-  return same ? Lock::kHeld : Lock::kTaken;
-}
+bool is_lost(Lock lock) { return lock == Lock::kTaken || lock == Lock::kMoved; }
 
 /// A file under a temporary name, locked while it has that name, and deleted unless it gets its
 /// proper one. Functions return whether they succeeded, with errno.
@@ -71,7 +51,7 @@ class TemporaryFile {
       file_.reset(std::fopen(name_.c_str(), "wbxe"));
       if (!file_ && errno != EEXIST) break;
       // Another process took it for an orphan before it was locked: try the next name.
-      if (file_ && try_lock_file(file_, name_) == Lock::kTaken) {
+      if (file_ && is_lost(try_lock_file(::fileno(file_.get()), name_))) {
         file_.reset();
         ::unlink(name_.c_str());  // where a file system refuses every lock, it is still there
       }
@@ -146,7 +126,7 @@ void remove_orphans(const std::string& directory) {
     const std::string name = (std::filesystem::path(directory) / leaf).string();
     if (!std::filesystem::is_regular_file(name, ignored)) continue;
     const FileHandle left(std::fopen(name.c_str(), "r+be"), &std::fclose);
-    if (left && try_lock_file(left, name) == Lock::kHeld) ::unlink(name.c_str());
+    if (left && try_lock_file(::fileno(left.get()), name) == Lock::kHeld) ::unlink(name.c_str());
   }
 }
 
@@ -206,6 +186,7 @@ void check_output_path(const std::string& given_path, bool force) {
   if (!there || ::access(directory.c_str(), W_OK | X_OK) != 0) {
     refuse(fmt::format("the directory {}: {}", directory, std::strerror(errno)));
   }
+  if (status.st_nlink == 0) refuse(fmt::format("the directory {} was removed", directory));
 }
 
 void write_whole_file(const std::string& given_path, std::string_view bytes, bool force,

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <span>
 
 #include "chain.hpp"
@@ -159,20 +160,43 @@ void require_information(const Target& target, const SamplerOptions& options) {
               "\"dense\": this target does not provide its expected information");
 }
 
-Index shortest_chain(const Checkpoint& state, Index limit) {
+std::vector<Index> draws_of_chains(const Checkpoint& state, Index most) {
+  std::vector<Index> draws;
   for (const ChainState& chain : state.chains) {
-    limit = std::min(limit, static_cast<Index>(chain.statistics.size()));
+    draws.push_back(std::min(most, static_cast<Index>(chain.statistics.size())));
   }
-  return limit;
+  return draws;
 }
 
 }  // namespace
 
+KeptDraws most_draws(const std::vector<Index>& draws) {
+  std::vector<int> chains(draws.size());
+  std::iota(chains.begin(), chains.end(), 0);
+  std::ranges::stable_sort(chains, std::ranges::greater{},
+                           [&](int c) { return draws[static_cast<std::size_t>(c)]; });
+  std::size_t count = draws.size();
+  Index each = 0;
+  for (std::size_t n = 1; n <= chains.size(); ++n) {
+    const Index shortest = draws[static_cast<std::size_t>(chains[n - 1])];
+    if (static_cast<Index>(n) * shortest < static_cast<Index>(count) * each || shortest == 0)
+      continue;
+    count = n;
+    each = shortest;
+  }
+  chains.resize(count);
+  std::ranges::sort(chains);
+  return {chains, each};
+}
+
 MatrixXd SamplingResult::coordinate_draws(Index coordinate) const {
-  MatrixXd block(main_draws, static_cast<Index>(state.chains.size()));
+  MatrixXd block(kept.draws, static_cast<Index>(kept.chains.size()));
   for (Index c = 0; c < block.cols(); ++c) {
-    const ChainState& chain = state.chains[static_cast<std::size_t>(c)];
-    block.col(c) = chain.draw_matrix().row(coordinate).head(main_draws);
+    const int chain = kept.chains[static_cast<std::size_t>(c)];
+    block.col(c) = state.chains[static_cast<std::size_t>(chain)]
+                       .draw_matrix()
+                       .row(coordinate)
+                       .head(kept.draws);
   }
   return block;
 }
@@ -189,9 +213,9 @@ SamplingResult sample(const Target& target, const SamplerOptions& options,
   if (result.names.empty() && options.keep_draws) result.names = target.Target::coordinate_names();
   result.state = first_state(target, options, hooks.resume);
   const RunEnd end = run_chains(target, options, hooks, result.state);
-  result.main_draws = shortest_chain(result.state, options.draws);
+  result.kept = most_draws(draws_of_chains(result.state, options.draws));
   const int threads = resolve_threads(options.threads);
-  if (options.keep_draws && result.main_draws > 0) {
+  if (options.keep_draws && result.kept.draws > 0) {
     result.coordinates = diagnose_all(result, dimension, threads);
   }
   result.summary = summarize(result, options, end);

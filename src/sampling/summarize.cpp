@@ -86,12 +86,12 @@ void warn_of_trajectories(const SamplerOptions& options, SamplingSummary& s) {
   }
   if (s.saturated > 0) {
     const bool nuts = options.sampler == SamplerKind::kNuts;
+    const char* limit = nuts ? "sample.max_tree_depth" : "sample.max_leapfrog_steps";
     s.warnings.push_back(fmt::format(
-        "{} of {} draws stopped at {} = {}: the chain is valid but slow. Raise {}, "
-        "warm up longer, or set sample.metric = \"dense\"",
-        s.saturated, draws, nuts ? "sample.max_tree_depth" : "sample.max_leapfrog_steps",
-        nuts ? options.max_tree_depth : options.max_leapfrog_steps,
-        nuts ? "sample.max_tree_depth" : "sample.max_leapfrog_steps"));
+        "{} of {} draws stopped at {} = {}: the chain is valid but slow. Raise {}, warm up longer, "
+        "or choose another sample.metric (now \"{}\")",
+        s.saturated, draws, limit, nuts ? options.max_tree_depth : options.max_leapfrog_steps,
+        limit, metric_name(options.metric)));
   }
   for (std::size_t c = 0; c < s.ebfmi.size(); ++c) {
     if (!(s.ebfmi[c] < kSmallestBfmi)) continue;
@@ -128,10 +128,19 @@ void warn_of_coordinates(const SamplingResult& result, SamplingSummary& s) {
   }
 }
 
-void warn_of_run(const SamplerOptions& options, SamplingSummary& s) {
+/// "944, 472 of each of 2 chains"
+std::string kept_text(const KeptDraws& kept) {
+  if (kept.draws == 0) return "none, since no chain had passed its warm-up";
+  const auto chains = static_cast<Index>(kept.chains.size());
+  if (chains == 1) return fmt::format("{} of one chain", kept.draws);
+  return fmt::format("{}, {} of each of {} chains", kept.draws * chains, kept.draws, chains);
+}
+
+void warn_of_run(const SamplerOptions& options, const KeptDraws& kept, SamplingSummary& s) {
   if (s.interrupted) {
-    s.warnings.push_back(fmt::format("interrupted after {} of {} draws: the result is partial",
-                                     total(s.draws), Index{options.draws} * options.chains));
+    s.warnings.push_back(
+        fmt::format("interrupted after {} of {} draws: the result is partial and keeps {}",
+                    total(s.draws), Index{options.draws} * options.chains, kept_text(kept)));
   }
   if (s.biased) {
     s.warnings.emplace_back(
@@ -169,7 +178,7 @@ SamplingSummary summarize(const SamplingResult& result, const SamplerOptions& op
   count_chains(result.state, options, s);
   find_extremes(result, s);
   s.message = describe_message(s, options);
-  warn_of_run(options, s);
+  warn_of_run(options, result.kept, s);
   warn_of_trajectories(options, s);
   warn_of_coordinates(result, s);
   return s;

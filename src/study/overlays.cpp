@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/absolute_path.hpp"
 #include "core/fail.hpp"
 #include "headway/core/text.hpp"
 #include "headway/core/utf8.hpp"
@@ -187,7 +188,7 @@ void change_paths(OptionValue& root, const PathChange& change) {
 
 PathChange from_directory(const fs::path& directory) {
   return [directory](const std::string& file) {
-    return fs::absolute(directory / file).lexically_normal().string();
+    return fs::path(absolute_path(directory / file)).lexically_normal().string();
   };
 }
 

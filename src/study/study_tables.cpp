@@ -258,8 +258,9 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
              "keep every thin-th draw. Raise it if the draws take too much memory."),
       option(
           "metric", &S::metric, choice<SampleMetric>(),
-          "mass matrix. auto: dense up to 60 unknowns; above, information (exact sampler only) or "
-          "diagonal"),
+          "mass matrix. auto: dense up to 10 unknowns; above, information for the exact sampler, "
+          "unless that would take longer than the rest of the warm-up; else dense up to 60 "
+          "unknowns, then diagonal"),
       option("target_accept", &S::target_accept, real(0.0, 0.999),
              "mean acceptance that the step size is adapted to; 0 = the sampler's own. Raise it "
              "towards 0.99 if trajectories diverge."),

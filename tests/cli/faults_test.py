@@ -3,6 +3,7 @@
 import datetime
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -38,7 +39,7 @@ class FullDisk(ProgramTest):
             with self.subTest(verb=arguments[0]):
                 process = run(*arguments, "-o", self.path("out.h5"),
                               preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
-                self.check(process, 73, "out.h5", "cannot be written", prints=arguments[0] != "sample")
+                self.check(process, 73, "out.h5", "cannot be written", prints=True)
                 self.assertEqual([name for name in sorted(os.listdir(self.directory))
                                   if ".checkpoint" not in name], before)
 
@@ -51,6 +52,27 @@ class FullDisk(ProgramTest):
         self.check(process, 73, "out.h5", prints=True)
         self.assertIn("accuracy", process.stdout)  # what was computed is not lost
         self.assertEqual(content(output), old)
+
+
+    def test_a_checkpoint_that_cannot_be_written_loses_nothing_that_is_finished(self):
+        """The checkpoint is larger than the result: the limit lies between them."""
+        output, whole = self.path("out.h5"), self.path("whole.h5")
+        sample = ["sample", self.study, "--set", "sample.draws=2000", "--set", "sample.warmup=100", "-q"]
+        one_width = ["--set", "model.widths=[10]"]
+        done = run(*sample, *one_width, "-o", whole)
+        self.assertIn(done.returncode, (0, 2), done.stderr)
+        limit = limited(resource.RLIMIT_FSIZE, int(1.3 * os.path.getsize(whole)))
+        process = run(*sample, *one_width, "-o", output, preexec_fn=limit)
+        self.assertEqual(process.returncode, done.returncode, process.stderr)
+        self.assertEqual(content(output), content(whole))
+        self.assertFalse(os.path.exists(output + ".checkpoint"))
+        os.remove(output)
+        process = run(*sample, "-o", output, preexec_fn=limit)  # of two widths the first
+        self.check(process, 73, "point_0.h5: cannot be written", "the same command", prints=True)
+        self.assertIn("+ interrupted" if "+" in process.stdout else " exact ", process.stdout)
+        with h5py.File(output) as file:
+            self.assertEqual((file.attrs["partial"], list(file["points"])), (1, ["0"]))
+            self.assertEqual(file["points/0"].attrs["complete"], 1)
 
 
 class NoMemory(ProgramTest):
@@ -254,6 +276,36 @@ class ReadOnlyFolder(ProgramTest):
                 process = run(verb, self.study, "-o", os.path.join(folder, "out.h5"), timeout=20,
                               preexec_fn=bound_by_permissions)
                 self.check(process, 73, "out.h5")
+                process = run(verb, self.study, "-o", os.path.join(folder, "new", "out.h5"), timeout=20,
+                              preexec_fn=bound_by_permissions)
+                self.check(process, 73, "out.h5", f"the folder {folder}/new cannot be made: Permission denied")
+
+
+class MissingPlaces(ProgramTest):
+    def gone(self, *arguments):
+        """The program in a working directory that was removed."""
+        script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"'
+        return subprocess.run(["sh", "-c", script, self.path("gone"), PROGRAM, *arguments], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, check=False, timeout=60)
+
+    def test_a_working_directory_that_is_gone_is_no_bug(self):
+        for verb in ("solve", "sample", "train", "inspect", "validate"):
+            with self.subTest(verb=verb):
+                self.check(self.gone(verb, "data.h5"), 66, "data.h5", "No such file or directory")
+        self.check(self.gone("solve", "hmm-four-paths.toml"), 66, "No such file or directory")
+        for verb in ("solve", "align"):
+            process = self.gone(verb, self.study, "-o", "out.h5")
+            self.check(process, 73, "out.h5")
+        self.check(self.gone("solve", self.study, "-q"), 0)  # what needs no file there
+
+    def test_links_in_a_circle_are_named(self):
+        for one, two in (("one", "two"), ("two", "one")):
+            os.symlink(one, self.path(two))
+        for verb in ("solve", "inspect", "validate"):
+            for name in ("one", "./one"):
+                with self.subTest(verb=verb, name=name):
+                    self.check(run(verb, name, cwd=self.directory), 66, "one: cannot be", "Too many levels of symbolic links")
+        self.check(run("solve", self.study, "-o", self.path("one/out.h5")), 73, "Too many levels of symbolic links")
 
 
 class TwoProcesses(ProgramTest):
@@ -271,25 +323,25 @@ class TwoProcesses(ProgramTest):
             errors = [process.communicate(timeout=60)[1] for process in running]
             codes = [process.returncode for process in running]
             self.assertEqual(sorted(codes), [0, 73], errors)
-            self.assertIn("exists already", errors[codes.index(73)])
+            self.assertRegex(errors[codes.index(73)], "exists already|another run is at work on it")
             self.assertEqual(content(output), whole[codes.index(0)])
             os.remove(output)
 
     def test_a_checkpoint_folder_that_goes_is_made_again(self):
-        """A short run with --force ends, and takes the folder with it, while a long one saves into it."""
+        """Somebody deletes the folder again and again while a run saves into it."""
         output = self.path("out.h5")
-        long = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=3000", "--set",
-                "sample.warmup=500", "--set", "sample.checkpoint_seconds=0.01"]
-        short = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=20", "--set",
-                 "sample.warmup=20", "--set", "sample.checkpoint_seconds=0.01"]
-        running = subprocess.Popen([PROGRAM, *long], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        others = 0
-        while running.poll() is None and others < 20:
-            self.assertIn(run(*short).returncode, (0, 2, 73))
-            others += 1
-        error = running.communicate(timeout=120)[1]
-        self.assertIn(running.returncode, (0, 2), error)
-        self.assertGreater(others, 1)
+        arguments = ["sample", self.study, "-o", output, "-q", "--set", "sample.draws=3000", "--set", "sample.warmup=500",
+                     "--set", "sample.checkpoint_seconds=0.01"]
+        running = subprocess.Popen([PROGRAM, *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        deleted = 0
+        while running.poll() is None:
+            if names_in(output + ".checkpoint", "point"):
+                shutil.rmtree(output + ".checkpoint", ignore_errors=True)
+                deleted += 1
+            time.sleep(0.02)
+        self.assertIn(running.returncode, (0, 2), running.communicate()[1])
+        self.assertGreater(deleted, 0)
+        self.assertFalse(os.path.exists(output + ".checkpoint"))
 
     def test_a_whole_result_that_another_process_has_put_there_stays(self):
         """Two go on with one interrupted run. The one that ends later does not put its part in place of the whole."""
@@ -317,21 +369,24 @@ class TwoProcesses(ProgramTest):
         self.assertIn("exists already", error)
         self.assertEqual(content(output), before)
 
-    def test_two_samplers_on_one_checkpoint_folder_do_no_harm(self):
+    def test_a_second_run_on_the_same_output_is_refused_at_its_start(self):
         output = self.path("out.h5")
-        arguments = ["sample", self.study, "-o", output, "-q", "--force", "--set", "sample.draws=100", "--set",
-                     "sample.warmup=50", "--set", "sample.checkpoint_seconds=0.01"]
-        self.assertIn(run(*arguments).returncode, (0, 2))
-        whole = content(output)
-        running = [subprocess.Popen([PROGRAM, *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                    text=True) for _ in range(2)]
-        for process in running:
-            error = process.communicate(timeout=120)[1]
-            self.assertIn(process.returncode, (0, 2, 73), error)
-            self.assertNotIn("bug", error)
-        with h5py.File(output) as file:
-            self.assertEqual(file.attrs["partial"], 0)
-        self.assertEqual(content(output), whole)
+        arguments = [self.study, "-o", output, "-q", "--set", "sample.draws=100000", "--set", "sample.warmup=50", "--set",
+                     "sample.checkpoint_seconds=0.05"]
+        running = subprocess.Popen([PROGRAM, "sample", *arguments], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        while running.poll() is None and not names_in(output + ".checkpoint", "point"):
+            time.sleep(0.01)
+        for verb, how in (("sample", []), ("sample", ["--force"]), ("solve", [])):
+            self.check(run(verb, *arguments, *how, timeout=60), 73,
+                       f"out.h5: another run is at work on it (process {running.pid} on ", "another -o")
+        self.assertEqual(run("sample", *arguments, "--dry-run").returncode, 0)
+        self.assertIsNone(running.poll(), "too quick to be refused beside it")
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+        self.assertIn("lock", names_in(output + ".checkpoint"))  # which holds nothing any more
+        process = run("sample", *arguments, "--force", "--set", "sample.draws=20")
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertFalse(os.path.exists(output + ".checkpoint"))
 
 
 if __name__ == "__main__":

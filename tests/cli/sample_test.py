@@ -257,19 +257,41 @@ class Checkpoints(ProgramTest):
         for point in (0, 1):
             self.assertEqual(repr(attributes(whole, point)), repr(attributes(parts, point)))
 
-    def test_a_checkpoint_of_another_format_is_refused(self):
-        output, arguments = self.path("out.h5"), self.arguments("exact")
-        self.stop(output, arguments, self.begun(1), signal.SIGKILL)
-        checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")
+    @staticmethod
+    def rewrite(checkpoint, name, value):
+        """Another value of a root attribute; returns the one that was there."""
         with open(checkpoint, "rb+") as file:
             file.truncate(os.path.getsize(checkpoint) - 64)  # the SHA-256
         with h5py.File(checkpoint, "r+") as file:
-            self.assertEqual(list(file.attrs["schema_version"]), [3, 0])
-            file.attrs["schema_version"] = [2, 1]
+            before = file.attrs[name]
+            file.attrs[name] = value
         with open(checkpoint, "rb") as file:
             bytes_of_hdf5 = file.read()
         with open(checkpoint, "ab") as file:
             file.write(hashlib.sha256(bytes_of_hdf5).hexdigest().encode())
+        return before
+
+    def test_the_seconds_are_those_of_all_calls(self):
+        output, arguments = self.path("out.h5"), self.arguments("exact")
+        self.stop(output, arguments, self.begun(0), signal.SIGKILL)
+        checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")
+        self.assertGreater(self.rewrite(checkpoint, "seconds", 1000.0), 0.0)
+        code, stdout, stderr = self.stop(output, arguments, self.begun(1), signal.SIGINT)
+        self.assertEqual(code, 130, stderr)
+        self.assertGreater(json.loads(stdout)["seconds"], 1000.0)
+        with h5py.File(output) as file:
+            so_far = file.attrs["seconds"]
+        self.assertGreater(so_far, 1000.0)
+        process = run("sample", self.study, *arguments, "-o", output)
+        with h5py.File(output) as file:
+            self.assertGreater(file.attrs["seconds"], so_far)
+            self.assertIn(f"2 points, {file.attrs['seconds']:.0f} s", process.stderr)
+
+    def test_a_checkpoint_of_another_format_is_refused(self):
+        output, arguments = self.path("out.h5"), self.arguments("exact")
+        self.stop(output, arguments, self.begun(1), signal.SIGKILL)
+        checkpoint = os.path.join(output + ".checkpoint", "point_0.h5")
+        self.assertEqual(list(self.rewrite(checkpoint, "schema_version", [2, 1])), [3, 0])
         self.check(run("sample", self.study, *arguments, "-o", output), 78, "point_0", "its format is 2, this Headway reads 3.0", "--force")
 
     def interrupted(self):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import headway
-from bindings import setUpModule, small  # noqa: F401
+from bindings import file_of, setUpModule, small  # noqa: F401
 
 HERE = Path(__file__).resolve().parent
 
@@ -164,6 +164,47 @@ class AtWork(unittest.TestCase):
                 print("kept")
             """
         self.assertEqual(self.printed(code), "kept")
+
+    def test_what_could_not_be_checkpointed_is_on_the_exception(self):
+        code = """if True:
+            import resource, signal, warnings, headway, bindings as t
+            warnings.simplefilter("ignore")
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+            for seconds in (60, 0):
+                try:
+                    headway.sample(**t.small(widths=[5]), draws=300, warmup=100, checkpoint_seconds=seconds,
+                                   output=t.file_of(f"too-large-{seconds}.h5"))
+                except headway.CannotWriteError as error:
+                    print(error.result.points[0].samples.draws, error.result.partial)
+            """
+        self.assertEqual(self.printed(code), "300 False\n300 False")
+
+    def test_an_interrupted_sample_in_memory_keeps_its_draws(self):
+        code = """if True:
+            import os, signal, warnings, headway, bindings as t
+            warnings.simplefilter("ignore")
+            seen = []
+            def press(*now):
+                if now[0].startswith("sampling") and now[1] > 600 and not seen:
+                    seen.append(now)
+                    os.kill(os.getpid(), signal.SIGINT)
+            try:
+                headway.sample(**t.small(widths=[5]), draws=100000, warmup=100, chains=4, threads=1, progress=press)
+            except headway.Interrupted as stop:
+                point = stop.result.points[0]
+                samples = point.samples
+                print(samples.chains, samples.draws >= 500, samples.order_parameters[0].draws.shape[:2] == (1, samples.draws))
+                print([f"keeps {samples.draws} of one chain" in warning for warning in samples.warnings][:1])
+            """
+        self.assertEqual(self.printed(code), "1 True True\n[True]")
+
+    def test_a_lock_ends_with_the_call_although_its_result_lives(self):
+        target = dict(**small(widths=[5]), output=file_of("twice.h5"))
+        first = headway.solve(**target)
+        self.assertFalse(Path(f"{target['output']}.checkpoint").exists())
+        second = headway.solve(**target, overwrite=True)
+        self.assertEqual(first.points[0].action, second.points[0].action)
 
     def test_a_sample_without_draws_is_drawn(self):
         code = """if True:

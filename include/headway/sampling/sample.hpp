@@ -54,6 +54,18 @@ struct SamplingSummary {
   [[nodiscard]] std::string full_report() const;
 };
 
+/// Draws of some chains, cut to the shortest of these.
+struct KeptDraws {
+  std::vector<int> chains;  ///< in order
+  Index draws = 0;          ///< of each
+  bool operator==(const KeptDraws&) const = default;
+};
+
+/// Of chains with that many draws, those that have the most draws together when they are cut to the
+/// shortest of them: all chains of a complete run. After an interruption the ones that had hardly
+/// begun are left out. All chains where none has a draw.
+KeptDraws most_draws(const std::vector<Index>& draws);
+
 /// Draws and what is known about them.
 struct SamplingResult {
   std::vector<std::string> names;  ///< d coordinate names
@@ -61,10 +73,9 @@ struct SamplingResult {
   std::vector<QuantityDiagnostics> coordinates;  ///< d, or empty without keep_draws
   SamplingSummary summary;
 
-  Index main_draws = 0;  ///< draws that every chain has
+  KeptDraws kept;  ///< what draws and diagnostics are of
 
-  /// The draws of one coordinate, main_draws x chains: all chains cut to the shortest when
-  /// interrupted.
+  /// The draws of one coordinate, kept.draws x kept.chains.
   [[nodiscard]] MatrixXd coordinate_draws(Index coordinate) const;
 };
 

@@ -21,6 +21,7 @@ struct CheckpointHeader {
   ComputationPart part;  ///< its name is that of the file
   std::string version;
   bool done = false;
+  double seconds = 0.0;
 };
 
 template <class Visitor, RecordOf<CheckpointHeader> Record>
@@ -31,7 +32,15 @@ void fields(Visitor& visit, Record& r) {
   visit("data_hash", r.part.data_hash, "content of the data");
   visit("headway_version", r.version, "of the program that wrote it");
   visit("done", r.done, "nothing is left to do");
+  visit("seconds", r.seconds, "of all calls on this result until it was written",
+        {.optional = true});
 }
+
+/// The folder of a result's checkpoints.
+std::string checkpoint_folder_of(const std::string& result_path);
+
+/// Error{kCannotWrite} where something else has the name of the folder, or no folder can have it.
+void require_checkpoint_folder(const std::string& folder);
 
 /// Makes the folder and calls `write`, which writes a file in it: again where that fails, since
 /// another process that ends may remove the folder meanwhile. Error{kCannotWrite} if it fails

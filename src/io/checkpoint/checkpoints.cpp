@@ -33,21 +33,6 @@ std::vector<std::string> part_names_in(const std::string& folder, std::error_cod
   return names;
 }
 
-/// Error{kCannotWrite} where something else has the name of the folder.
-void require_folder_or_nothing(const std::string& folder) {
-  std::error_code failure, ignored;
-  const fs::file_status status = fs::status(folder, failure);
-  const bool dangling = !fs::exists(status) && fs::is_symlink(fs::symlink_status(folder, ignored));
-  if (dangling || (fs::exists(status) && !fs::is_directory(status))) {
-    fail(ErrorKind::kCannotWrite,
-         "{}: exists and is not a folder; checkpoints need a folder of this name", folder);
-  }
-  if (failure == std::errc::filename_too_long) {
-    fail(ErrorKind::kCannotWrite, "{}: checkpoints need a folder of this name: {}", folder,
-         failure.message());
-  }
-}
-
 /// Reads a checkpoint; false when it is not there. Another process on the same output may remove it
 /// at any moment, or put another in its place.
 bool read_if_there(const std::string& file_path, const CheckpointReader& read) {
@@ -80,8 +65,8 @@ std::vector<std::string> mismatch(const CheckpointHeader& found, const std::stri
 
 Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
                          std::vector<ComputationPart> parts, bool force)
-    : folder_(result_path + ".checkpoint"), verb_(std::move(verb)), parts_(std::move(parts)) {
-  require_folder_or_nothing(folder_);
+    : folder_(checkpoint_folder_of(result_path)), verb_(std::move(verb)), parts_(std::move(parts)) {
+  require_checkpoint_folder(folder_);
   if (force) {  // afresh: nothing of another run may stay behind
     remove();
     return;
@@ -104,6 +89,7 @@ void Checkpoints::look(const std::string& name) {
     Reasons why = mismatch(found, verb_, part);
     if (why.empty() && part.name + std::string(kSuffix) == name) {
       ++(found.done ? finished_ : resumable_);
+      earlier_seconds_ = std::max(earlier_seconds_, found.seconds);
     }
     const std::pair rank(part.study_hash != found.part.study_hash, why.size());
     why_not.emplace(rank, std::move(why));
@@ -137,7 +123,9 @@ void Checkpoints::save(std::size_t part, bool done,
                        const std::function<void(Hdf5OutputFile&)>& write) const {
   write_in_folder(folder_, [&] {
     write_checkpoint(path_of(parts_.at(part).name),
-                     {verb_, parts_.at(part), headway::build_info().version, done}, write);
+                     {verb_, parts_.at(part), headway::build_info().version, done,
+                      earlier_seconds_ + seconds_since(began_)},
+                     write);
   });
 }
 

@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "part_";
 
-std::string folder_of(const std::string& result_path) { return result_path + ".checkpoint"; }
-
 std::string new_folder() {
   std::string name = (fs::temp_directory_path() / "headway-XXXXXX").string();
   if (mkdtemp(name.data()) != nullptr) return name;
@@ -43,7 +41,7 @@ int threads_of(const TrainResult& result) { return result.threads; }
 
 PartFolder::PartFolder(const std::string& result_path, const ResultProvenance& whole,
                        std::size_t units)
-    : folder_(result_path.empty() ? new_folder() : folder_of(result_path)),
+    : folder_(result_path.empty() ? new_folder() : checkpoint_folder_of(result_path)),
       for_this_call_(result_path.empty()),
       there_(units, false) {
   for (std::size_t unit = 0; unit < units; ++unit) look(unit, whole);
@@ -85,7 +83,7 @@ void PartFolder::remove() const {
 
 void PartFolder::clear(const std::string& result_path) {
   std::error_code ignored;
-  const std::string folder = folder_of(result_path);
+  const std::string folder = checkpoint_folder_of(result_path);
   for (const std::string& name : names_in_directory(folder, ignored)) {
     if (name.starts_with(kName) || headway::is_part_name(name)) {
       fs::remove(fs::path(folder) / name, ignored);
@@ -122,6 +120,8 @@ void PartFiles<Result>::stopping(const Result& so_far) {
   if (result_path_.empty()) return;
   ResultProvenance provenance = whole_;
   provenance.partial = true;
+  provenance.threads = threads_of(so_far);
+  provenance.seconds += so_far.seconds;
   write_result(result_path_, study_, so_far, provenance, overwrite_);
   overwrite_ = wrote_ = true;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/absolute_path.hpp"
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/core/utf8.hpp"
@@ -25,7 +26,7 @@ constexpr std::size_t kLongestName = 190;
 /// `headway solve DATA.h5`: a study with everything at its default, as text so that overlays and
 /// messages work as they do for a file.
 std::string study_text_for_dataset(const std::string& file_path) {
-  const fs::path path = fs::absolute(file_path);
+  const fs::path path = absolute_path(file_path);
   if (!is_utf8(path.string())) {
     fail(ErrorKind::kBadStudy,
          "{}: the path of a data set must be UTF-8, which this one is not; rename the file or its "
@@ -57,7 +58,7 @@ Study parse_study(std::string_view text, const std::string& source_name,
 }
 
 LoadedStudy read_study(const std::string& file_path, const std::vector<std::string>& overlays) {
-  const std::string directory = fs::absolute(file_path).parent_path().string();
+  const std::string directory = fs::path(absolute_path(file_path)).parent_path().string();
   if (!is_hdf5(file_path)) {
     const std::string ending = fs::path(file_path).extension().string();
     if (ending == ".h5" || ending == ".hdf5") check_is_hdf5(file_path);  // no study: says so

@@ -94,6 +94,22 @@ std::optional<sampling::Checkpoint> resume(const SampleHooks& hooks, std::size_t
   return std::move(state.run);
 }
 
+/// Leaves those chains alone, in their order.
+void leave_kept_chains(const std::vector<int>& chains, sampling::Checkpoint& run,
+                       std::vector<ChainRecord>& records) {
+  std::size_t count = 0;
+  for (const int chain : chains) {
+    const auto from = static_cast<std::size_t>(chain);
+    if (from != count) {
+      run.chains[count] = std::move(run.chains[from]);
+      records[count] = std::move(records[from]);
+    }
+    ++count;
+  }
+  run.chains.resize(count);
+  records.resize(count);
+}
+
 /// Keeps the chains [first, second) of a point. The others are as if they had not begun.
 void keep_alone(std::pair<int, int> chains, sampling::Checkpoint& run, SampleState& state) {
   for (int c = 0; c < static_cast<int>(run.chains.size()); ++c) {
@@ -132,14 +148,14 @@ class PointSampler {
       }
     }
     PointObserver observer(observer_, index, points, &share);
-    const sampling::SamplingResult result = run(task, all, resumed, observer, sink, state);
+    sampling::SamplingResult result = run(task, all, resumed, observer, sink, state);
     sink.save(result.state);
     SamplePoint point;
     point.widths = sweep.widths;
     point.temperature = sweep.temperature;
     point.sampler = word_of(study_.sample.sampler);
-    point.chains = task.options.chains;
     describe_run(result, point);
+    leave_kept_chains(result.kept.chains, result.state, state.records);
     point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
     summarize_record(state.records, matrix_sizes(task.architecture), problem_.evaluation, point);
     if (learned_ != nullptr) {

@@ -15,7 +15,11 @@ namespace {
 
 constexpr double kExactTargetAccept = 0.65;
 constexpr double kInformationTargetAccept = 0.6;
-constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" adapts a dense mass matrix
+constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" estimates their covariance
+// Where the draws of a window are several times as many as the unknowns, their covariance is the
+// best metric. Above, the information is: at every width up to 400 unknowns, or close to the best
+// (apps/benchmarks/README.md).
+constexpr Index kFewUnknowns = 10;
 constexpr double kGradientsPerTransition = 10.0;
 // Replicas of a chain with learned attention: how far a posterior is from its prior, in deviations,
 // grows as the root of the number of labels. 5 to 8 exchange in 60 to 75 % of the trials with 6
@@ -38,13 +42,15 @@ sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
   if (sample.metric == SampleMetric::kInformation) return MetricKind::kInformation;
   if (sample.metric == SampleMetric::kDiagonal) return MetricKind::kDiagonal;
   if (sample.metric == SampleMetric::kUnit) return MetricKind::kUnit;
-  if (dimension <= kLargestDenseMetric) return MetricKind::kDense;
-  if (kernels == nullptr) return MetricKind::kDiagonal;
-  const double information =
-      sampling::information_evaluations(sample.warmup) * kernels->cost().hessian_flops;
-  const double warmup = sample.warmup * kGradientsPerTransition * kernels->cost().evaluation_flops;
-  return sample.sampler == Sampler::kExact && information <= warmup ? MetricKind::kInformation
-                                                                    : MetricKind::kDiagonal;
+  if (dimension <= kFewUnknowns) return MetricKind::kDense;
+  if (sample.sampler == Sampler::kExact && kernels != nullptr && sample.warmup > 0) {
+    const double information =
+        sampling::information_evaluations(sample.warmup) * kernels->cost().hessian_flops;
+    const double warmup =
+        sample.warmup * kGradientsPerTransition * kernels->cost().evaluation_flops;
+    if (information <= warmup) return MetricKind::kInformation;
+  }
+  return dimension <= kLargestDenseMetric ? MetricKind::kDense : MetricKind::kDiagonal;
 }
 
 int automatic_replicas(Index labels) {

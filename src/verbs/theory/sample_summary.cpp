@@ -120,28 +120,29 @@ void note_extremes(double rhat, double ess_bulk, double ess_tail, SamplePoint& p
 
 void describe_run(const sampling::SamplingResult& result, SamplePoint& point) {
   const sampling::SamplingSummary& summary = result.summary;
+  const sampling::KeptDraws& kept = result.kept;
   point.complete = summary.complete;
   point.biased = summary.biased;
   point.warnings = summary.warnings;
+  point.chains = static_cast<int>(kept.chains.size());
   point.divergences = 0;
-  for (Index d : summary.divergences) point.divergences += d;
-  for (double e : summary.ebfmi)
-    point.ebfmi_min = std::isnan(point.ebfmi_min) ? e : std::min(point.ebfmi_min, e);
-  const double chains =
-      static_cast<double>(std::max<std::size_t>(1, summary.mean_acceptance.size()));
+  const auto chains = static_cast<double>(kept.chains.size());
   double acceptance = 0.0;
   double step = 0.0;
-  for (double a : summary.mean_acceptance) acceptance += a / chains;
-  for (double s : summary.step_size) step += s / chains;
-  point.mean_acceptance = acceptance;
-  point.step_size = step;
-  point.energies.resize(result.main_draws, static_cast<Index>(result.state.chains.size()));
-  for (Index c = 0; c < point.energies.cols(); ++c) {
-    const auto& statistics = result.state.chains[static_cast<std::size_t>(c)].statistics;
-    for (Index d = 0; d < point.energies.rows(); ++d) {
-      point.energies(d, c) = statistics[static_cast<std::size_t>(d)].log_density;
+  point.energies.resize(kept.draws, static_cast<Index>(kept.chains.size()));
+  for (Index i = 0; i < point.energies.cols(); ++i) {
+    const auto c = static_cast<std::size_t>(kept.chains[static_cast<std::size_t>(i)]);
+    point.divergences += summary.divergences[c];
+    point.ebfmi_min = smaller(point.ebfmi_min, summary.ebfmi[c]);
+    acceptance += summary.mean_acceptance[c] / chains;
+    step += summary.step_size[c] / chains;
+    const auto& statistics = result.state.chains[c].statistics;
+    for (Index d = 0; d < kept.draws; ++d) {
+      point.energies(d, i) = statistics[static_cast<std::size_t>(d)].log_density;
     }
   }
+  point.mean_acceptance = acceptance;
+  point.step_size = step;
 }
 
 void summarize_record(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,

@@ -10,7 +10,7 @@
 /// Private to verbs: what a sampled point says of its chains.
 namespace headway {
 
-/// How the chains went: acceptance, divergences, energies, warnings.
+/// How the chains went whose draws are kept: acceptance, divergences, energies; all warnings.
 void describe_run(const sampling::SamplingResult& result, SamplePoint& point);
 
 /// Fills order parameters, predictor and extremes of diagnostics from the record. `sizes`: rows of

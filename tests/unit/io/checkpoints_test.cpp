@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -310,6 +311,22 @@ TEST_CASE("a checkpoint that another process removes while it is read counts as 
   CHECK(fault == "");
   CHECK(found > 0);
   CHECK(absent > 0);
+}
+
+TEST_CASE("checkpoints know how long all calls took up to the last of them") {
+  const testing::ScratchDirectory directory;
+  const std::string result = directory.file("result.h5");
+  const SampleCheckpoints first(result, two_points(), "data", false);
+  CHECK(first.earlier_seconds() == 0.0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  first.hooks().save(0, full_state());
+  const SampleCheckpoints second(result, two_points(), "data", false);
+  CHECK(second.earlier_seconds() >= 0.02);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  second.hooks().save(1, full_state());
+  const SampleCheckpoints third(result, two_points(), "data", false);
+  CHECK(third.earlier_seconds() >= second.earlier_seconds() + 0.03);
+  CHECK(SampleCheckpoints(result, two_points(), "data", true).earlier_seconds() == 0.0);
 }
 
 TEST_CASE("what cannot be the folder of checkpoints is refused before anything is computed") {

@@ -213,11 +213,51 @@ TEST_CASE("a partial result is valid and says so") {
   const SamplingResult result = sample(target, options, {.observer = &observer});
   CHECK(result.summary.interrupted);
   CHECK_FALSE(result.summary.complete);
-  REQUIRE(result.main_draws > 50);
-  CHECK(result.coordinate_draws(1).rows() == result.main_draws);
+  REQUIRE(result.kept.draws > 50);
+  CHECK(result.coordinate_draws(1).rows() == result.kept.draws);
   CHECK(result.coordinates.size() == 2);
   CHECK(result.summary.warnings.at(0).find("partial") != std::string::npos);
   CHECK(result.summary.brief_report().find("interrupted") != std::string::npos);
+}
+
+TEST_CASE("of chains of different lengths those are kept that have the most draws together") {
+  using Chains = std::vector<int>;
+  CHECK(most_draws({7, 7, 7}) == KeptDraws{{0, 1, 2}, 7});
+  CHECK(most_draws({500, 472, 0, 0}) == KeptDraws{{0, 1}, 472});
+  CHECK(most_draws({0, 10, 1, 9}) == KeptDraws{{1, 3}, 9});
+  CHECK(most_draws({100, 3, 2}) == KeptDraws{{0}, 100});
+  CHECK(most_draws({4, 2}) == KeptDraws{{0, 1}, 2});  // as many draws, and more chains
+  CHECK(most_draws({0, 0}) == KeptDraws{{0, 1}, 0});
+  CHECK(most_draws({5}).chains == Chains{0});
+}
+
+TEST_CASE("an interrupted run keeps the draws of the chains that have some") {
+  const auto target = testing::correlated_gaussian(2);
+  StopAfter observer(4000);
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.draws = 100000;
+  options.chains = 3;
+  options.threads = 1;  // the first chain does not end: the others have not begun
+  const SamplingResult result = sample(target, options, {.observer = &observer});
+  CHECK(result.kept.chains == std::vector<int>{0});
+  REQUIRE(result.kept.draws > 50);
+  const MatrixXd draws = result.coordinate_draws(1);
+  CHECK(draws.col(0) == result.state.chains[0].draw_matrix().row(1).transpose());
+  const auto kept = std::to_string(result.kept.draws);
+  CHECK(result.summary.warnings.at(0) == "interrupted after " + kept +
+                                             " of 300000 draws: the result is partial and keeps " +
+                                             kept + " of one chain");
+}
+
+TEST_CASE("a dense metric estimated from fewer draws than unknowns does not stall the chain") {
+  SamplerOptions options = short_run(SamplerKind::kNuts);
+  options.metric = MetricKind::kDense;
+  options.chains = 1;
+  options.warmup = 150;  // one window of 25 draws
+  options.draws = 20;
+  const SamplingSummary summary = sample(testing::correlated_gaussian(60), options).summary;
+  CHECK(summary.saturated == 0);
+  CHECK(summary.evaluations < 170 * 127);
 }
 
 TEST_CASE("progress counts transitions of all chains") {

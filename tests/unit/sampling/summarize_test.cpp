@@ -120,6 +120,7 @@ TEST_CASE("draws beyond those that were asked for are not counted, and none are 
   Run run;
   run.options.draws = 4;
   run.result.state.chains[1].statistics.clear();
+  run.result.kept = {{0}, 4};
   run.at(0, 5).divergent = true;
   const SamplingSummary s = run.summary(false);
   CHECK(s.draws == std::vector<Index>{4, 0});
@@ -127,7 +128,14 @@ TEST_CASE("draws beyond those that were asked for are not counted, and none are 
   CHECK(std::isnan(s.mean_acceptance[1]));
   CHECK(std::isnan(s.ebfmi[1]));
   CHECK(s.message == "interrupted: the draws so far are valid");
-  CHECK(s.warnings == Texts{"interrupted after 4 of 8 draws: the result is partial"});
+  CHECK(s.warnings == Texts{"interrupted after 4 of 8 draws: the result is partial and keeps 4 of "
+                            "one chain"});
+  run.result.kept = {{0, 1}, 2};
+  CHECK(run.warnings(false) == Texts{"interrupted after 4 of 8 draws: the result is partial and "
+                                     "keeps 4, 2 of each of 2 chains"});
+  run.result.kept = {{0, 1}, 0};
+  CHECK(run.warnings(false) == Texts{"interrupted after 4 of 8 draws: the result is partial and "
+                                     "keeps none, since no chain had passed its warm-up"});
 }
 
 TEST_CASE("the worst of each diagnostic is kept with its coordinate, and NaN is never the worst") {
@@ -162,13 +170,14 @@ TEST_CASE("trajectories that fail are told with their number and what to do") {
   cut.options.max_tree_depth = 6;
   CHECK(cut.warnings() ==
         Texts{"1 of 20 draws stopped at sample.max_tree_depth = 6: the chain is valid but slow. "
-              "Raise sample.max_tree_depth, warm up longer, or set sample.metric = \"dense\""});
+              "Raise sample.max_tree_depth, warm up longer, or choose another sample.metric (now "
+              "\"diagonal\")"});
   cut.options.sampler = SamplerKind::kStaticHmc;
   cut.options.max_leapfrog_steps = 31;
   CHECK(cut.warnings() ==
         Texts{"1 of 20 draws stopped at sample.max_leapfrog_steps = 31: the chain is valid but "
-              "slow. Raise sample.max_leapfrog_steps, warm up longer, or set sample.metric = "
-              "\"dense\""});
+              "slow. Raise sample.max_leapfrog_steps, warm up longer, or choose another "
+              "sample.metric (now \"diagonal\")"});
   Run slow;
   for (std::size_t i = 0; i < 10; ++i) slow.at(1, i).energy = static_cast<double>(i);
   CHECK(slow.warnings() ==

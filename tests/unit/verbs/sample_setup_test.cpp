@@ -130,7 +130,7 @@ TEST_CASE("settings of [sample] reach the sampler, each point with streams of it
   }
 }
 
-TEST_CASE("the metric is dense up to 60 unknowns, then the information where that is cheap") {
+TEST_CASE("from 11 unknowns on the metric is the information where that is cheap") {
   Study study = small_study();
   const auto kernels = kernels_of(30, 4, 2);
   const auto metric = [&](Index unknowns, const theory::PathKernels* with) {
@@ -148,14 +148,19 @@ TEST_CASE("the metric is dense up to 60 unknowns, then the information where tha
                          10.0 * warmup * cost.evaluation_flops;
       cheap_ones += cheap ? 1 : 0;
       ++all;
+      CHECK(metric(60, some.get()) == (cheap ? MetricKind::kInformation : MetricKind::kDense));
       CHECK(metric(61, some.get()) == (cheap ? MetricKind::kInformation : MetricKind::kDiagonal));
     }
   }
   CHECK(cheap_ones > 0);
   CHECK(cheap_ones < all);  // else the sizes above test one answer alone
-  study.sample.warmup = 1000;
+  study.sample.warmup = 0;  // nothing is adapted
   CHECK(metric(60, kernels.get()) == MetricKind::kDense);
+  study.sample.warmup = 1000;
+  CHECK(metric(10, kernels.get()) == MetricKind::kDense);
+  CHECK(metric(11, kernels.get()) == MetricKind::kInformation);
   study.sample.sampler = Sampler::kNuts;  // over weights
+  CHECK(metric(60, kernels.get()) == MetricKind::kDense);
   CHECK(metric(61, kernels.get()) == MetricKind::kDiagonal);
   const std::pair<SampleMetric, MetricKind> asked[] = {
       {SampleMetric::kDense, MetricKind::kDense},

@@ -156,6 +156,32 @@ TEST_CASE("a point whose chains were run apart, and stopped on the way, is the s
   CHECK(part.solve.points.at(0).action == whole.solve.points.at(1).action);
 }
 
+TEST_CASE("a point that is interrupted in memory keeps the draws of the chains that had some") {
+  class StopsLater final : public Observer {
+   public:
+    [[nodiscard]] bool interrupted() const override { return questions_++ > 5000; }
+
+   private:
+    mutable int questions_ = 0;
+  } observer;
+  headway::Study study = twice(1);
+  study.sample.draws = 100'000;
+  study.sample.predictor_draws = 2000;
+  const headway::SampleResult result = headway::sample(study, small_dataset(), observer);
+  CHECK(result.interrupted);
+  const headway::SamplePoint& point = result.points.at(0);
+  CHECK_FALSE(point.complete);
+  CHECK(point.chains == 1);  // one thread: the second chain has not begun
+  REQUIRE(point.draws > 100);
+  CHECK(point.energies.rows() == point.draws);
+  CHECK(point.energies.cols() == 1);
+  CHECK(point.order_parameters.at(0).draws.shape == std::vector<Index>{1, point.draws, 2, 2});
+  CHECK(point.order_parameters[0].mean.allFinite());
+  CHECK(point.predictor.mean.allFinite());
+  CHECK_THAT(point.warnings.at(0),
+             Catch::Matchers::ContainsSubstring("draws: the result is partial and keeps"));
+}
+
 TEST_CASE("chains that run apart on halved kernels leave the theory its own") {
   tasks::Dataset data;
   data.name = "large";

@@ -202,10 +202,10 @@ TEST_CASE("a run is described by sums, means and the worst of its chains") {
   summary.biased = true;
   summary.warnings = {"one", "two"};
   summary.divergences = {3, 4};
-  summary.ebfmi = {0.9, std::nan(""), 0.5};
+  summary.ebfmi = {0.5, std::nan("")};
   summary.mean_acceptance = {0.5, 0.75};
   summary.step_size = {0.1, 0.3};
-  result.main_draws = 2;
+  result.kept = {{0, 1}, 2};
   for (int c = 0; c < 2; ++c) {
     sampling::ChainState& chain = result.state.chains.emplace_back();
     for (int d = 0; d < 3; ++d) {  // one more than every chain has
@@ -222,6 +222,14 @@ TEST_CASE("a run is described by sums, means and the worst of its chains") {
   CHECK_THAT(point.mean_acceptance, WithinAbs(0.625, 1e-15));
   CHECK_THAT(point.step_size, WithinAbs(0.2, 1e-15));
   CHECK(point.energies == MatrixXd{{0.0, 10.0}, {1.0, 11.0}});
+  CHECK(point.chains == 2);
+  result.kept = {{1}, 3};  // after an interruption: nothing of the chain that is left out
+  summary.mean_acceptance[0] = std::nan("");
+  describe_run(result, point);
+  CHECK(point.chains == 1);
+  CHECK(point.divergences == 4);
+  CHECK(point.mean_acceptance == 0.75);
+  CHECK(point.energies == MatrixXd{{10.0}, {11.0}, {12.0}});
 }
 
 TEST_CASE("positions of all chains stand side by side, each cut to the shortest") {
