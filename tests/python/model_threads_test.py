@@ -57,6 +57,31 @@ class Threads(unittest.TestCase):
             self.assertEqual(traces(model), [])
             self.assertTrue(all(module.training for module in model.modules()))
 
+    def test_a_thread_that_uses_the_model_itself_changes_nothing_and_sees_nothing(self):
+        named = {f"encoder.layer.{i}.attention.output.dense": HEADS for i in range(3)}
+        model, batch, done = make_model("Bert", "sdpa"), encoded(), threading.Event()
+        with torch.no_grad():
+            expected = model(**batch).last_hidden_state
+        alone = [headway.ablate_heads(model, batch, SIGNS, batch_size=2, penalty=1.0, heads=heads)["loss_rise"] for heads in (None, named)]
+
+        def use():
+            found = 0
+            with torch.no_grad():
+                while not done.is_set():
+                    self.assertTrue(torch.equal(model(**batch).last_hidden_state, expected))
+                    found += 1
+            return found
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            used = pool.submit(use)
+            try:
+                again = [headway.ablate_heads(model, batch, SIGNS, batch_size=2, penalty=1.0, heads=heads)["loss_rise"] for heads in (
+                    None, named)]
+            finally:
+                done.set()
+            self.assertGreater(used.result(WAIT), 0)
+        for found, wanted in zip(again, alone):
+            np.testing.assert_array_equal(found, wanted)
+
     def test_models_that_share_a_part_wait_for_each_other_and_others_do_not(self):
         whole = drawn(HandWritten)
         part, other = whole.blocks[0], drawn(HandWritten, 2)

@@ -121,8 +121,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     the heads, and what the projection makes of each head alone sums up to its output. A check that fails is named.
 
     A model answers with [P, S, N], of which `readout` takes a token, or with [P, N], which is read as it is. Of an answer of
-    transformers the last hidden state is read. While the model is measured, other threads of Headway wait for it; do not call it
-    yourself meanwhile.
+    transformers the last hidden state is read. While it is measured, other calls of Headway on the model wait, and it is in
+    evaluation mode.
 
     Rises are of the mean squared error over examples that the readout did not see. Their errors include the noise of the
     examples and that of the fit (`headway.ranking.removal`). The rule of the estimate is in `headway.ranking.combine`.

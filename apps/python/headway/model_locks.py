@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +33,12 @@ def exclusive(model: Any) -> Iterator[None]:
                 if times:
                     _OWNERS[key] = me, times
             _CHANGED.notify_all()
+
+
+def of_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook that does nothing in other threads, which may use the model meanwhile."""
+    me = threading.get_ident()
+    return lambda *given: hook(*given) if threading.get_ident() == me else None
 
 
 @contextmanager

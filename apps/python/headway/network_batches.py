@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -232,10 +233,13 @@ def first_argument(module: Any, arguments: Sequence[Any], named: Mapping[str, An
 
 @contextmanager
 def _replaced(modules: Sequence[Any], make: Callable[[Any, Callable], Callable]) -> Iterator[None]:
-    """In this block the forward pass of each module is make(module, its own)."""
-    own = [module.__dict__.get("forward") for module in modules]
+    """In this block, and in this thread alone, the forward pass of each module is make(module, its own)."""
+    own, me = [module.__dict__.get("forward") for module in modules], threading.get_ident()
+
+    def replaced(original: Callable, made: Callable) -> Callable:
+        return lambda *given, **named: (made if threading.get_ident() == me else original)(*given, **named)
     for module in modules:
-        module.__dict__["forward"] = make(module, module.forward)
+        module.__dict__["forward"] = replaced(module.forward, make(module, module.forward))
     try:
         yield
     finally:

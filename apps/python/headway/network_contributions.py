@@ -25,6 +25,7 @@ import numpy as np
 import torch
 
 from headway.errors import BadDataError, UsageError
+from headway.model_locks import of_this_thread
 from headway.network_batches import calls_noted, first_argument, hugging_face_answers, torch_calls
 from headway.network_blocks import Block, FeedForward, Linear, Norm, Stack
 from headway.network_masks import require_attended
@@ -66,7 +67,7 @@ def torch_states(model: Any, stack: Stack, given: Mapping[str, Any], first: int,
     """Of a model made of torch.nn.TransformerEncoderLayer."""
     seen: dict[str, Tensor] = {}
     attentions = [block.module.self_attn for block in stack.blocks]
-    hook = stack.last.register_forward_hook(lambda module, arguments, said: seen.update(answer=said))
+    hook = stack.last.register_forward_hook(of_this_thread(lambda module, arguments, said: seen.update(answer=said)))
     entered = calls_noted([stack.blocks[first - 1].module], lambda module, arguments, named: seen.update(
         stream=first_argument(module, arguments, named)[1]))
     try:

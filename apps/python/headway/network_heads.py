@@ -95,8 +95,8 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     Notes
     -----
     It costs one pass of the model, and for each head a pass of the layers from its own up; for named modules a whole pass.
-    There the removal first checks itself, as `headway.rank_heads` says. While the model is measured, other threads of Headway
-    wait for it; do not call it yourself meanwhile. A model may answer with [P, S, N], of which `readout` takes a token, or [P, N].
+    There the removal first checks itself, as `headway.rank_heads` says. Meanwhile other calls of Headway on the model wait, and the
+    model is in evaluation mode. It may answer with [P, S, N], of which `readout` takes a token, or with [P, N].
 
     Contributions
     of `headway.from_hugging_face` have lost their means, so mode "mean" is what the theory's removal of a

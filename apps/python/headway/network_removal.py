@@ -12,6 +12,7 @@ import torch
 
 from headway.errors import BadDataError, UsageError
 from headway.labels import checked_classes
+from headway.model_locks import of_this_thread
 from headway.network_arguments import checked_encoded, checked_layers
 from headway.network_batches import calls_noted, device_of, examples_in, first_argument, outside_inference_mode, part_of
 from headway.network_blocks import Stack, stack_of_transformers
@@ -131,9 +132,9 @@ class Network:
             calls: list[Call] = []
             said: list[Tensor] = []
             blocks = list({id(block.module): block.module for block in self.stack.blocks}.values())
-            hook = self.stack.last.register_forward_hook(
+            hook = self.stack.last.register_forward_hook(of_this_thread(
                 lambda module, arguments, output: said.append(
-                    output[0] if isinstance(output, (tuple, list)) else output))
+                    output[0] if isinstance(output, (tuple, list)) else output)))
             try:
                 with calls_noted(blocks, lambda module, arguments, named: calls.append(
                         Call(module, arguments, named))):

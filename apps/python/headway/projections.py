@@ -17,6 +17,7 @@ import torch
 from torch.nn import functional
 
 from headway.errors import UsageError
+from headway.model_locks import of_this_thread
 
 Tensor = torch.Tensor
 Change = Callable[[int, Tensor], Tensor]  # (number of the projection, what enters it) -> what enters in its place
@@ -87,15 +88,15 @@ def _conv1d() -> Any:
 
 @contextmanager
 def at_projections(places: Sequence[Projection], change: Change | None = None, said: Said | None = None) -> Iterator[None]:
-    """In this block what enters each projection, [.., H d], is put through `change`. `said` is told what entered and what left, and
-    may give something else. Calls of one module are told apart by their order."""
+    """In this block, and in this thread alone, what enters each projection, [.., H d], is put through `change`. `said` is told what
+    entered and what left, and may give something else. Calls of one module are told apart by their order."""
     with ExitStack() as hooks:
         patched = []
         for module in {id(place.module): place.module for place in places}.values():
             calls = _Calls([(i, place) for i, place in enumerate(places) if place.module is module], change, said)
-            hooks.callback(module.register_forward_pre_hook(calls.entering).remove)
+            hooks.callback(module.register_forward_pre_hook(of_this_thread(calls.entering)).remove)
             if said is not None:
-                hooks.callback(module.register_forward_hook(calls.leaving).remove)
+                hooks.callback(module.register_forward_hook(of_this_thread(calls.leaving)).remove)
             if calls.places[0][1].functional:
                 patched.append(calls)
         if patched:
