@@ -283,6 +283,10 @@ class AgreesWithHooks(NamedTest):
                   for ranking, one in ((known, None), (named, names))]
         self.assertEqual(curves[0].order, curves[1].order)
         np.testing.assert_allclose(curves[0].rise, curves[1].rise, atol=1e-5)
+        other = {f"encoder.layer.{i}.output.dense": HEADS for i in range(LAYERS)}
+        for ranking, one in ((named, None), (known, names), (named, other)):
+            with self.assertRaisesRegex(headway.UsageError, "heads: names .*, and the ranking is of .*; allowed: what the ranking was made with"):
+                headway.remove_in_order(bert, batch, SIGNS, ranking, heads=one, progress=False)
 
     def test_projections_that_are_more_than_a_matrix(self):
         """A projection with an adapter, one that is followed by dropout, one in mixed precision, and a compiled model."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headway.errors import UsageError
 from headway.network_batches import evaluating
 from headway.network_removal import Network, replacement_of, targets_of
 from headway.progress import Progress
@@ -28,6 +29,9 @@ def remove_in_order(model: Any, sets: Mapping[str, tuple[Any, Any, Any]], rankin
     sets = {name: (network.placed(f"{name}: inputs", encoded), labels) for name, (encoded, labels) in sets.items()}
     with evaluating(model, batch_size, torch_attention=False):
         network.start(sets["train"][0])
+    if list(ranking.modules) != list(network.modules):
+        raise UsageError(f"heads: names {network.modules or 'none'}, and the ranking is of {list(ranking.modules) or 'a known kind'}; allowed: what "
+                         "the ranking was made with")
     ranking.check_model(network.heads)
     count, tell = checked_most(most, len(rows)), progress or (lambda stage, done, total: None)
     mode = ranking.mode
