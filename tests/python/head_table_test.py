@@ -50,6 +50,14 @@ class Tables(unittest.TestCase):
         self.assertEqual([name for header in headers for name in header[3:]], list(columns))
         self.assertEqual(sum("two" in line for line in lines), len(headers))
 
+    def test_columns_of_older_versions_keep_their_sign(self):
+        table = head_table([1, 1], [1, 2], {"loss_rise": [0.5, -0.25], "accuracy_drop": [0.1, 0.2]})
+        self.assertEqual(table["loss_change"].tolist(), [0.5, -0.25])
+        self.assertEqual(table["accuracy_change"].tolist(), [-0.1, -0.2])
+        self.assertNotIn("loss_change", list(table))
+        with self.assertRaisesRegex(headway.UsageError, "r2_change"):
+            table["r2_change"]
+
     def test_its_columns_are_those_that_it_shows(self):
         table = self.table()
         self.assertEqual(list(table), ["layer", "head", "name", "loss"])

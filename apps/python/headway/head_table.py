@@ -15,6 +15,7 @@ import numpy as np
 
 from headway.errors import UnavailableError, UsageError
 from headway.files import replace_text
+from headway.old_names import today, turned
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -69,7 +70,8 @@ class HeadTable:
         Parameters
         ----------
         column : str
-            Its name, as the table shows it: "layer", "head", "name", or one of `columns`.
+            Its name, as the table shows it: "layer", "head", "name", or one of `columns`. Names of 0.2, such as
+            "loss_change" and "accuracy_change", give their numbers with the sign that they had.
 
         Returns
         -------
@@ -81,6 +83,8 @@ class HeadTable:
         UsageError
             There is no such column.
         """
+        if column not in self and today(column) in self:
+            return -self.columns[today(column)] if turned(column) else self.columns[today(column)]
         if column not in self:
             raise UsageError(f"column: is {column!r}; allowed: {', '.join(self)}")
         own = {"layer": self.layers, "head": self.heads, "name": self.names}
