@@ -83,7 +83,7 @@ class HeadTable:
         UsageError
             There is no such column.
         """
-        if column not in self and today(column) in self:
+        if isinstance(column, str) and column not in self and today(column) in self:
             return -self.columns[today(column)] if turned(column) else self.columns[today(column)]
         if column not in self:
             raise UsageError(f"column: is {column!r}; allowed: {', '.join(self)}")
