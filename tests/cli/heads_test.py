@@ -114,6 +114,7 @@ class TrainedHeads(ProgramTest):
         for head in softmax["heads"] + hyla["heads"]:
             self.assertLessEqual({"r2_drop", "gradient_sensitivity", "loss_rise"}, set(head))
             self.assertNotEqual(head["r2_drop"], 0.0)
+            self.assertEqual(head["r2_change"], -head["r2_drop"])  # the name of 0.2, with its sign
         theirs = {name for name in softmax["cumulative"] if name.startswith("theory")}
         self.assertEqual(theirs, {f"theory {what} pruned N = 20 T = 0.1" for what in ("error_rise", "U=1", "score")})
         self.assertFalse(any(name.startswith("theory") for name in hyla["cumulative"]))

@@ -88,6 +88,12 @@ class SeveralResults(unittest.TestCase):
         both = figures.draw_all(results, together=True)["accuracy_against_width"]
         self.assertEqual(figures.rendered(both, "svg"), figures.rendered(draw("accuracy_against_width", "sweep", "warm"), "svg"))
 
+    def test_a_report_shows_results_side_by_side_that_differ_in_their_temperatures(self):
+        again = shutil.copy(place("warm"), place("again"))
+        for other, shown in ((place("between"), True), (again, False)):
+            page = headway.write_report([place("warm"), other], place("page").with_suffix(".html"), overwrite=True).read_text()
+            self.assertEqual("theory-together-accuracy_against_width" in page, shown)
+
 
 class Sweeps(unittest.TestCase):
     def test_the_temperature_of_the_largest_evidence_is_shown(self):

@@ -12,6 +12,7 @@ from typing import Any
 
 from headway import figures
 from headway.errors import HeadwayError, UsageError
+from headway.figures import accuracy
 from headway.figures.path_sizes import size_warning
 from headway.figures.selection import checked_names
 from headway.latent_results import EvaluateResult, LatentsResult
@@ -226,11 +227,13 @@ def _together(results: Sequence[AnyResult], names: Sequence[str]) -> str:
 
 
 def _different(chosen: list[tuple[AnyResult, str]]) -> list[tuple[AnyResult, str]]:
-    """The results without those whose study and data an earlier one has, which would draw the same theory again."""
-    kept: dict[tuple, tuple[AnyResult, str]] = {}
+    """The results without those that hold what an earlier one holds: the same theory, or samples of the same study and data."""
+    kept: dict[Any, tuple[AnyResult, str]] = {}
     for result, name in chosen:
-        data = result.provenance.get("data_hash", name)
-        key = ((result.study, data, result.kind == "sample") if isinstance(result, Result) else name)
+        key: Any = name
+        if isinstance(result, Result):
+            data = result.provenance.get("data_hash", name)
+            key = (result.study, data) if result.kind == "sample" else accuracy.theory_of(result)
         kept.setdefault(key, (result, name))
     return list(kept.values())
 
