@@ -348,7 +348,7 @@ class LearnedAttention(unittest.TestCase):
 
     def sampled(self, examples, largest, temperature):
         point = SimpleNamespace(attention_largest_mean=largest, attention_largest_mcse=0.05, temperature=temperature, widths=(10, 10),
-                                log_evidence=math.nan, theory=None)
+                                attributes={}, minima=(), converged=True)
         return SimpleNamespace(kind="sample", provenance={}, points=[point], train_labels=np.ones(examples), temperatures=(temperature,))
 
 

@@ -25,11 +25,17 @@ def best_point(result: Result, by: str = "evidence") -> Point:
     """
     if by not in _RULES:
         raise UsageError(f"by: is {described(by)}; allowed: {', '.join(_RULES)}")
-    points = [point for point in result.points if point.converged]
-    scored = [(point, score) for point in points if (score := _RULES[by](points)(point)) is not None]
-    if not scored:
+    best = best_of(result.points, by)
+    if best is None:
         raise BadDataError(f"{result.file}: no point has {_NEEDS[by]}, which by = {by!r} needs")
-    return max(scored, key=lambda pair: pair[1])[0]
+    return best
+
+
+def best_of(points: Sequence[Point], by: str = "evidence") -> Point | None:
+    """The point that a rule takes among these; None where none has what the rule needs."""
+    points = [point for point in points if point.converged]
+    scored = [(point, score) for point in points if (score := _RULES[by](points)(point)) is not None]
+    return max(scored, key=lambda pair: pair[1])[0] if scored else None
 
 
 def _evidence(points: Sequence[Point]) -> Score:

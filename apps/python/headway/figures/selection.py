@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from headway.best_point import named_point
+from headway.best_point import best_of, named_point
 from headway.errors import UsageError
 from headway.paths import described
 from headway.results import Point, Result
@@ -137,7 +137,7 @@ def main_temperature(result: Result, options: PlotOptions, among: Sequence[float
 def best_temperature(result: Result, among: Sequence[float]) -> float:
     """The temperature of the point with the largest evidence; without evidence the study's first."""
     points = [point for point in result.points if point.temperature in among]
-    return max(filter(_has_evidence, points), key=_evidence, default=points[0]).temperature
+    return (best_of(points) or points[0]).temperature
 
 
 def are_equal(temperatures: Sequence[float]) -> bool:
@@ -150,17 +150,9 @@ def temperature_text(result: Result, temperature: float) -> str:
     text, every = f"T = {temperature:g}", result.temperatures
     if len(every) < 2:
         return text
-    best = any(map(_has_evidence, result.points)) and temperature == best_temperature(result, every)
-    return f"{text} (1 of {len(every)} temperatures{', largest evidence' if best else ''})"
-
-
-def _has_evidence(point: Point) -> bool:
-    return bool(np.isfinite(_evidence(point)))
-
-
-def _evidence(point: Point) -> float:
-    sampled = point.log_evidence
-    return sampled if np.isfinite(sampled) or point.theory is None else point.theory.log_evidence
+    best = best_of(result.points)
+    chosen = best is not None and temperature == best.temperature
+    return f"{text} (1 of {len(every)} temperatures{', largest evidence' if chosen else ''})"
 
 
 def common_temperatures(results: Sequence[Result], options: PlotOptions) -> list[float]:
