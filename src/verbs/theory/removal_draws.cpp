@@ -39,18 +39,19 @@ double flops_of_draws(const theory::PathKernels& kernels, Index removals) {
 
 /// U_1 at all draws of all chains.
 Tensor first_layer_of(const sampling::SamplingResult& run, const posterior::BartlettChain& chain) {
+  const auto chains = static_cast<Index>(run.state.chains.size());
   Tensor all;
-  for (std::size_t c = 0; c < run.state.chains.size(); ++c) {
-    const auto draws = run.state.chains[c].draw_matrix();
-    for (Index d = 0; d < run.main_draws; ++d) {
+  double* next = nullptr;
+  for (const sampling::ChainState& state : run.state.chains) {
+    const auto draws = state.draw_matrix();
+    for (Index d = 0; d < draws.cols(); ++d) {
       const MatrixXd f = chain.factors(draws.col(d)).factor.front();
       const MatrixXd u = f * f.transpose();
-      if (all.values.empty()) {
-        all = Tensor(
-            {static_cast<Index>(run.state.chains.size()), run.main_draws, u.rows(), u.cols()});
+      if (next == nullptr) {
+        all = Tensor({chains, draws.cols(), u.rows(), u.cols()});
+        next = all.values.data();
       }
-      const auto place = (static_cast<Index>(c) * run.main_draws + d) * u.size();
-      std::copy_n(u.data(), u.size(), all.values.begin() + place);
+      next = std::copy_n(u.data(), u.size(), next);
     }
   }
   return all;
