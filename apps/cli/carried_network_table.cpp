@@ -120,7 +120,7 @@ std::string network_orders_text(const PrunePoint& point) {
   }
   curves += curve_line("by score, reversed", point.network.front().falling);
   if (curves.empty()) return out;
-  return out + "trained network, accuracy after removing 0, 1, 2, ... heads\n" + curves;
+  return out + wrapped("trained network, accuracy after removing 0, 1, 2, ... heads\n") + curves;
 }
 
 }  // namespace headway::cli

@@ -82,12 +82,12 @@ std::string fault_of_parsing(const CLI::ParseError& error,
 /// What must be there and what excludes each other, when every option has been read.
 void check_arguments(const Verb& verb, const CommandLine& line,
                      const std::vector<std::string>& unknown) {
-  if (!unknown.empty()) {
-    const auto option = std::find_if(unknown.begin(), unknown.end(),
-                                     [](const auto& word) { return word.starts_with('-'); });
-    const std::string& first = option != unknown.end() ? *option : unknown.front();
-    usage_error(unknown_argument(verb, first, line.options.command));
-  }
+  const auto mark = std::find(unknown.begin(), unknown.end(), "--");  // which the parser keeps
+  const auto option =
+      std::find_if(unknown.begin(), mark, [](const auto& word) { return word.starts_with('-'); });
+  if (option != mark) usage_error(unknown_option(verb, *option, line.options.command));
+  const auto word = mark == unknown.begin() && mark != unknown.end() ? mark + 1 : unknown.begin();
+  if (word != unknown.end()) usage_error(argument_too_many(verb, *word));
   for (const CommandOption& option : options_of(verb)) {
     const auto* text = std::get_if<std::string Options::*>(&option.member);
     if (option.required && text != nullptr && (line.options.*(*text)).empty()) {
@@ -141,9 +141,7 @@ void parse_verb(const Verb& verb, int argc, char** argv, CommandLine& line) {
     usage_error(fault_of_parsing(error, options) +
                 fmt::format("\nheadway {} --help explains the options", verb.name));
   }
-  std::vector<std::string> unknown = command.remaining();
-  std::erase(unknown, "--");  // which the parser keeps
-  check_arguments(verb, line, unknown);
+  check_arguments(verb, line, command.remaining());
   line.verb = &verb;
 }
 

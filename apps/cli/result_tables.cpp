@@ -163,7 +163,7 @@ std::string curves_text(const PrunePoint& point, const Measure& measure) {
   line(greedy, point.greedy.quality);
   line("random mean", point.random_mean);
   line("random sd", point.random_sd);
-  return out.empty() ? "" : measure.name() + " after removing 0, 1, 2, ... heads\n" + out;
+  return out.empty() ? "" : wrapped(measure.name() + " after removing 0, 1, 2, ... heads\n") + out;
 }
 
 /// Where the largest path features are so many times the smallest, scores of heads may mislead. The

@@ -82,6 +82,8 @@ std::string value_beside(const std::string& word, const std::vector<std::string>
   return *(at + 1);
 }
 
+}  // namespace
+
 std::string unknown_option(const Verb& verb, const std::string& word,
                            const std::vector<std::string>& arguments) {
   const std::string name = word.substr(0, word.find('='));
@@ -99,8 +101,6 @@ std::string unknown_option(const Verb& verb, const std::string& word,
                      verb.name, guess, verb.name,
                      verb.sections.empty() ? "" : " and the keys of --set");
 }
-
-}  // namespace
 
 std::string without_verb(const std::string& first) {
   if (!first.empty()) {
@@ -143,9 +143,7 @@ std::string without_input(const Verb& verb) {
   return out + fmt::format("\nheadway {} --help explains everything", verb.name);
 }
 
-std::string unknown_argument(const Verb& verb, const std::string& word,
-                             const std::vector<std::string>& arguments) {
-  if (word.starts_with('-')) return unknown_option(verb, word, arguments);
+std::string argument_too_many(const Verb& verb, const std::string& word) {
   return fmt::format("{}: one argument too many; usage: {}", word, usage_line(verb));
 }
 

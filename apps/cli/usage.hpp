@@ -22,10 +22,13 @@ std::string unknown_topic(const std::string& word);
 /// A verb without its file: what it needs, with an example.
 std::string without_input(const Verb& verb);
 
-/// An argument that the verb does not take. `arguments` is the whole command line, which tells the
-/// value beside an unknown option.
-std::string unknown_argument(const Verb& verb, const std::string& word,
-                             const std::vector<std::string>& arguments);
+/// An option that the verb does not have. `arguments` is the whole command line, which tells the
+/// value beside it.
+std::string unknown_option(const Verb& verb, const std::string& word,
+                           const std::vector<std::string>& arguments);
+
+/// A file that the verb has no place for.
+std::string argument_too_many(const Verb& verb, const std::string& word);
 
 /// An option whose value is missing, or that was given more than once.
 std::string wrong_count(const CommandOption& option, bool too_many);

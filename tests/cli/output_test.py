@@ -189,9 +189,8 @@ class Columns(ProgramTest):
     def test_tables_are_broken_into_blocks(self):
         said = run("prune", self.study, "-q", env=dict(os.environ, COLUMNS="60"))
         self.check(said, 0)
-        table = [line for line in said.stdout.splitlines() if line.lstrip().startswith(("layer", "1 ", "2 "))]
-        self.assertTrue(table)
-        self.assertLessEqual(max(map(len, table)), 60)
+        self.assertIn("layer", said.stdout)
+        self.assertLessEqual(self.widest(said.stdout), 60)
 
 
 class OutputFile(ProgramTest):
@@ -210,7 +209,7 @@ class OutputFile(ProgramTest):
         self.check(run("solve", "-q", "--", "-study.toml", cwd=self.directory), 0)
         self.check(run("inspect", "--", self.study), 0)
         self.check(run("solve", "-q", "--", "-absent.toml", cwd=self.directory), 66, "-absent.toml")
-        self.check(run("solve", "-q", "--", self.study, "-o=a.h5"), 64, "-o=a.h5")
+        self.check(run("solve", "-q", "--", self.study, "-o=a.h5"), 64, "-o=a.h5: one argument too many")
         self.check(run("solve", "--"), 64)
 
     def test_its_folder_is_made(self):
