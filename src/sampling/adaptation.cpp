@@ -108,9 +108,10 @@ MatrixXd regularised_covariance(const CovarianceState& state) {
   if (state.squares.cols() == 1) return ((scale * state.squares).array() + floor).matrix();
   MatrixXd covariance = state.squares.selfadjointView<Eigen::Lower>();
   covariance *= scale;
-  static const double kShrink = std::getenv("HW_K") ? std::atof(std::getenv("HW_K")) : 1.0;
+  // Of fewer draws than unknowns the matrix is singular, and trajectories in its empty directions
+  // would never turn.
   const VectorXd own = covariance.diagonal();
-  covariance *= n / (n + kShrink * static_cast<double>(own.size()));
+  covariance *= n / (n + static_cast<double>(own.size()));
   covariance.diagonal() = own;
   covariance.diagonal().array() += floor;
   return covariance;

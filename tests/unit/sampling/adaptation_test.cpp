@@ -119,8 +119,11 @@ TEST_CASE("the windowed covariance is the sample covariance, shrunk as Stan does
   for (double& x : positions.reshaped()) x = 1e3 + rng.normal();
   const MatrixXd centred = positions.colwise() - positions.rowwise().mean();
   const MatrixXd sample = centred * centred.transpose() / (kCount - 1.0);
-  const MatrixXd expected =
+  MatrixXd expected =
       kCount / (kCount + 5.0) * sample + 1e-3 * 5.0 / (kCount + 5.0) * MatrixXd::Identity(4, 4);
+  const VectorXd variances = expected.diagonal();
+  expected *= kCount / (kCount + 4.0);
+  expected.diagonal() = variances;
   for (const bool dense : {false, true}) {
     CovarianceState state;
     reset(state, kDimension, dense);
