@@ -12,6 +12,10 @@ constexpr int kTerminalBuffer = 50;
 constexpr int kBaseWindow = 25;
 constexpr int kShortestWarmup = 20;
 
+// Of fewer draws a covariance is singular, or nearly. Trajectories in its empty directions would
+// not turn.
+constexpr double kDrawsPerUnknown = 5.0;
+
 constexpr int kFirstInformationWindow = 4;
 constexpr int kProbes = 8;  // positions a window whose information is averaged, at most
 
@@ -108,11 +112,12 @@ MatrixXd regularised_covariance(const CovarianceState& state) {
   if (state.squares.cols() == 1) return ((scale * state.squares).array() + floor).matrix();
   MatrixXd covariance = state.squares.selfadjointView<Eigen::Lower>();
   covariance *= scale;
-  // Of fewer draws than unknowns the matrix is singular, and trajectories in its empty directions
-  // would never turn.
-  const VectorXd own = covariance.diagonal();
-  covariance *= n / (n + static_cast<double>(own.size()));
-  covariance.diagonal() = own;
+  const auto d = static_cast<double>(covariance.rows());
+  if (n < kDrawsPerUnknown * d) {
+    const VectorXd variances = covariance.diagonal();
+    covariance *= n / (n + d);
+    covariance.diagonal() = variances;
+  }
   covariance.diagonal().array() += floor;
   return covariance;
 }

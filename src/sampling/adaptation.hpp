@@ -38,9 +38,9 @@ double averaged_step(const DualAveragingState& state);
 void reset(CovarianceState& state, Index dimension, bool dense);
 /// Adds one position (Welford). O(d) or O(d^2).
 void add(CovarianceState& state, const VectorXd& position);
-/// Covariance of the window shrunk towards the identity as Stan does: (n C + 5e-3 I) / (n + 5). Of
-/// the whole matrix, covariances are then multiplied by n / (n + d), which shrinks it towards its
-/// diagonal. n >= 2.
+/// Covariance of the window shrunk towards the identity as Stan does: (n C + 5e-3 I) / (n + 5). If
+/// there are fewer than 5 d draws, covariances are then multiplied by n / (n + d), which shrinks
+/// the matrix towards its diagonal. n >= 2.
 MatrixXd regularised_covariance(const CovarianceState& state);
 
 /// Adds one information matrix, unless it is not finite.

@@ -111,6 +111,22 @@ TEST_CASE("dual averaging finds the step with the wanted acceptance") {
   CHECK_THAT(averaged_step(state), WithinRel(-3.0 * std::log(0.8), 0.02));
 }
 
+TEST_CASE("a covariance of fewer than five draws an unknown is shrunk towards its diagonal") {
+  constexpr Index kDimension = 6;
+  constexpr Index kCount = 5;  // singular without
+  Rng rng(2, StreamPurpose::kTests);
+  MatrixXd positions(kDimension, kCount);
+  for (double& x : positions.reshaped()) x = rng.normal();
+  const MatrixXd centred = positions.colwise() - positions.rowwise().mean();
+  const MatrixXd sample = centred * centred.transpose() / (kCount - 1.0);
+  MatrixXd expected = 5.0 / 10.0 * (5.0 / 11.0) * sample;
+  expected.diagonal() = (5.0 / 10.0 * sample.diagonal().array() + 1e-3 * 5.0 / 10.0).matrix();
+  CovarianceState state;
+  reset(state, kDimension, true);
+  for (Index i = 0; i < kCount; ++i) add(state, positions.col(i));
+  CHECK_THAT((regularised_covariance(state) - expected).norm(), WithinAbs(0.0, 1e-12));
+}
+
 TEST_CASE("the windowed covariance is the sample covariance, shrunk as Stan does") {
   constexpr Index kDimension = 4;
   constexpr Index kCount = 30;
@@ -119,11 +135,8 @@ TEST_CASE("the windowed covariance is the sample covariance, shrunk as Stan does
   for (double& x : positions.reshaped()) x = 1e3 + rng.normal();
   const MatrixXd centred = positions.colwise() - positions.rowwise().mean();
   const MatrixXd sample = centred * centred.transpose() / (kCount - 1.0);
-  MatrixXd expected =
+  const MatrixXd expected =
       kCount / (kCount + 5.0) * sample + 1e-3 * 5.0 / (kCount + 5.0) * MatrixXd::Identity(4, 4);
-  const VectorXd variances = expected.diagonal();
-  expected *= kCount / (kCount + 4.0);
-  expected.diagonal() = variances;
   for (const bool dense : {false, true}) {
     CovarianceState state;
     reset(state, kDimension, dense);
