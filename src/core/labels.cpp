@@ -1,6 +1,7 @@
 #include "headway/core/labels.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +28,13 @@ std::vector<double> class_numbers(const MatrixXd& labels) {
 }
 
 std::string class_numbers_warning(std::string_view file, const MatrixXd& labels) {
+  if (labels.rows() > 1 && (labels.rowwise() - labels.row(0)).isZero(0.0)) {
+    const RowMatrixXd first = labels.row(0);
+    const std::string row =
+        fmt::format("{:g}", fmt::join(first.data(), first.data() + first.size(), ", "));
+    return fmt::format("{}: train/labels: are all {}: there is nothing to tell apart", file,
+                       first.size() == 1 ? row : "[" + row + "]");
+  }
   const std::vector<double> numbers = class_numbers(labels);
   if (numbers.empty()) return "";
   constexpr std::size_t kNamed = 4;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/whole_number.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
@@ -125,8 +126,8 @@ OptionType<T> integer(std::int64_t low, std::int64_t high) {
                                                         bound_text(static_cast<double>(high)));
   return {allowed,
           [=](const OptionValue& value, const std::string& path) {
-            const auto* number = value.get<std::int64_t>();
-            if (number == nullptr || *number < low || *number > high) refuse(value, path, allowed);
+            const std::optional<std::int64_t> number = whole_number(value);
+            if (!number || *number < low || *number > high) refuse(value, path, allowed);
             return static_cast<T>(*number);
           },
           [](const T& number) { return std::to_string(number); },

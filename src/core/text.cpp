@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "headway/core/utf8.hpp"
 
@@ -58,12 +59,33 @@ std::string clip(const std::string& text, std::size_t length) {
   return text.substr(0, end) + "...";
 }
 
+namespace {
+
+/// The character of a UTF-8 sequence of `size` bytes.
+char32_t character_of(std::string_view text, std::size_t position, std::size_t size) {
+  constexpr unsigned char kFirstBits[] = {0x7F, 0x1F, 0x0F, 0x07};
+  char32_t c = static_cast<unsigned char>(text[position]) & kFirstBits[size - 1];
+  for (std::size_t k = 1; k < size; ++k) {
+    c = (c << 6U) | (static_cast<unsigned char>(text[position + k]) & 0x3FU);
+  }
+  return c;
+}
+
+/// What breaks a row of a table, or the order of what stands in it: control characters, of which
+/// terminals obey U+0080 to U+009F too; separators of lines and paragraphs; embeddings, overrides
+/// and isolates of direction.
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 ||
+         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t size = utf8_sequence(text, i);
-    const bool control = static_cast<unsigned char>(text[i]) < 0x20 || text[i] == 0x7f;
-    if (size == 0 || control) {
+    if (size == 0 || is_control(character_of(text, i, size))) {
       out += '?';
     } else {
       out += text.substr(i, size);
@@ -77,13 +99,11 @@ std::string printable_lines(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t size = utf8_sequence(text, i);
-    const auto c = static_cast<unsigned char>(text[i]);
-    // A lone \r would overwrite its line. Some terminals also obey U+0080 to U+009F.
-    const bool line_end = c == '\n' || text.substr(i, 2) == "\r\n";
-    const bool control = (c < 0x20 && c != '\t' && !line_end) || c == 0x7F;
-    const bool upper_control = c == 0xC2 && size == 2 && (text[i + 1] & 0x60) == 0;
+    const char c = text[i];
+    // A lone \r would overwrite its line.
+    const bool layout = c == '\t' || c == '\n' || text.substr(i, 2) == "\r\n";
     const std::size_t count = std::max<std::size_t>(size, 1);
-    if (size > 0 && !control && !upper_control) {
+    if (size > 0 && (layout || !is_control(character_of(text, i, size)))) {
       out += text.substr(i, count);
     } else {
       for (const char byte : text.substr(i, count)) {
@@ -126,11 +146,12 @@ std::string text_fault(std::string_view text, bool lines) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t size = utf8_sequence(text, i);
     if (size == 0) return fmt::format("is not UTF-8 text (byte {})", i);
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool line = c == '\n' || c == '\t' || c == '\r';
-    if ((c < 0x20 || c == 0x7F) && !(lines && line)) {
-      return fmt::format("contains the control character {} (byte {}); allowed: printable text", c,
-                         i);
+    const char32_t c = character_of(text, i, size);
+    const bool line = c == U'\n' || c == U'\t' || c == U'\r';
+    if (is_control(c) && !(lines && line)) {
+      const auto number = static_cast<std::uint32_t>(c);
+      return fmt::format("contains the control character {} (byte {}); allowed: printable text",
+                         c < 0x80 ? std::to_string(number) : fmt::format("U+{:04X}", number), i);
     }
     i += size;
   }

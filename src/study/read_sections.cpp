@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/whole_number.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/text.hpp"
@@ -92,8 +93,8 @@ void read_section(const std::string& name, const OptionValue& value, Study& stud
 void check_schema(const OptionValue::Table& root) {
   const OptionValue* schema = find(root, "schema");
   if (schema == nullptr) return;
-  const auto* version = schema->get<std::int64_t>();
-  if (version == nullptr || *version != 1) {
+  const std::optional<std::int64_t> version = whole_number(*schema);
+  if (version != 1) {
     refuse(*schema, "schema", "1, the version that this program reads");
   }
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "core/whole_number.hpp"
 #include "headway/core/option_table.hpp"
 #include "headway/sampling/limits.hpp"
 #include "headway/study.hpp"
@@ -30,7 +31,7 @@ OptionType<std::vector<std::vector<Index>>> widths_type() {
   type.read = [point, many = type.read, allowed = type.allowed](const OptionValue& value,
                                                                 const std::string& path) {
     if (value.get<OptionValue::Array>() != nullptr) return many(value, path);
-    if (value.get<std::int64_t>() == nullptr) refuse(value, path, allowed);
+    if (!whole_number(value)) refuse(value, path, allowed);
     return std::vector<std::vector<Index>>{point.read(value, path)};
   };
   return type;

@@ -18,7 +18,10 @@ def softmax_rows(rng, *shape):
 
 
 def signs(rng, count):
-    return np.where(rng.random(count) < 0.5, -1.0, 1.0)
+    """Of both classes."""
+    found = np.where(rng.random(count) < 0.5, -1.0, 1.0)
+    found[0] = -found[-1]
+    return found
 
 
 class Arguments:

@@ -51,7 +51,7 @@ class CheckingFiles(WritingTest):
         def layers(file):
             del file["attention/weights"]
             file["attention/weights"] = np.ones(3)
-        self.assert_fault(layers, "attention/weights: is missing, or is not a group")
+        self.assert_fault(layers, "attention/weights: is not a group")
         self.assert_fault(lambda file: file.__setitem__("attention/weights/extra", np.ones(2)),
                           "attention/weights/extra: unexpected")
 

@@ -1,5 +1,6 @@
 """headway.write_dataset: round trips, and files that appear whole or not at all."""
 
+import importlib.util
 import os
 import stat
 import unittest
@@ -141,6 +142,17 @@ class RoundTrips(WritingTest):
             np.testing.assert_array_equal(file["attention/weights/layer_1"], given["attention_weights"][0].astype(np.float32))
         rows = [FakeTensor(row) for row in given["train_inputs"]]
         self.write(**given | {"train_inputs": rows}, overwrite=True)
+
+    @unittest.skipUnless(importlib.util.find_spec("ml_dtypes"), "needs ml_dtypes")
+    def test_numbers_of_other_libraries_are_arrays(self):
+        """The bfloat16 of ml_dtypes is that of JAX."""
+        import ml_dtypes
+        for kind in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn):
+            for inputs in (np.ones((P, S, N0), kind), list(np.ones((P, S, N0), kind))):
+                self.write(**self.good.weights | {"train_inputs": inputs}, overwrite=True)
+                with h5py.File(self.path) as file:
+                    self.assertEqual(file["train/inputs"].dtype, np.float32)
+                    self.assertTrue((file["train/inputs"][()] == 1).all())
 
     def test_what_a_library_says_is_told_with_the_argument(self):
         class Broken:

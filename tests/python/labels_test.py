@@ -42,6 +42,28 @@ class Rule(unittest.TestCase):
             np.testing.assert_array_equal(targets(labels), labels)
         np.testing.assert_array_equal(targets(np.array([0, 1, 1]), 0), [0, 1, 1])  # 0: said to be real
 
+    def test_zeros_alone_are_real(self):
+        """0 is the class that is not 1 only where there is a 1, or where `classes` says so."""
+        for labels in (np.zeros(4), np.zeros(1), np.zeros(4, int)):
+            np.testing.assert_array_equal(targets(labels), labels)
+            np.testing.assert_array_equal(targets(labels, 0), labels)
+            np.testing.assert_array_equal(targets(labels, 2), labels - 1)
+
+    def test_labels_that_are_all_equal_are_pointed_out(self):
+        for labels, shown in ((np.zeros(4), "0"), (np.ones(3), "1"), (np.full((3, 1), 2.5), "2.5"), (np.eye(2)[[1, 1]], r"\[0, 1\]")):
+            with self.assertWarnsRegex(UserWarning, f"labels: are all {shown}: there is nothing to tell apart"):
+                warn_of_whole_numbers("labels", labels, None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for labels in (SIGNS, ONE_HOT, np.ones(1)):
+                warn_of_whole_numbers("labels", labels, None)
+
+    def test_the_hint_for_numbers_below_zero_is_followed(self):
+        numbers = np.array([-1, 0, 1])
+        with self.assertWarnsRegex(UserWarning, "For class numbers, which start at 0, add 1 and give classes=3; classes=0"):
+            warn_of_whole_numbers("labels", numbers, None)
+        np.testing.assert_array_equal(targets(numbers + 1, 3), np.eye(3))
+
     def test_all_splits_decide_together(self):
         """In a split that lacks a class, 1 means the same as in the others. A split of real labels makes all labels real."""
         found = targets({"train": np.array([0, 1, 1]), "test": np.array([1, 1]), "other": np.array([0])})

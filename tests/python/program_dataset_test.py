@@ -47,6 +47,20 @@ def link(file, target):
     file["train/inputs"] = target
 
 
+def bfloat16(file):
+    del file["train/labels"]
+    kind = h5py.h5t.IEEE_F16LE.copy()
+    kind.set_fields(15, 7, 8, 0, 7)
+    kind.set_ebias(127)
+    space = h5py.h5s.create_simple((P,))
+    h5py.h5d.create(file.id, b"train/labels", kind, space).write(space, space, np.ones(P, np.float32))
+
+
+def group_elsewhere(file):
+    del file["train"]
+    file["train"] = h5py.ExternalLink("there.h5", "/train")
+
+
 SOUND = {
     "as it is": lambda f: None,
     "boolean mask": lambda f: put(f, "train/mask", data=np.ones((P, S), bool)),
@@ -78,6 +92,16 @@ FAULTY = {  # what is done, and parts of the message
                       "another file"),
     "float16": (lambda f: put(f, "train/inputs", data=np.zeros((P, S, N), "f2")), "train/inputs",
                 "float16"),
+    "bfloat16": (bfloat16, "train/labels: type bfloat16; allowed: float32, float64 or integers"),
+    "lists of different lengths": (lambda f: put(f, "train/labels", (P,), dtype=h5py.vlen_dtype(np.float64)),
+                                   "train/labels: type lists of different lengths"),
+    "a group elsewhere": (group_elsewhere, "train: is a link to another file; allowed: a group with labels"),
+    "a NUL in a name": (lambda f: put(f, "names/layer_1", data=np.array([b"a\0b", b"c"], "S4")),
+                        "names/layer_1[0] contains the control character 0 (byte 1)"),
+    "a name that turns its row around": (lambda f: put(f, "names/layer_1", data=["a", "b\u202ec"]),
+                                         "names/layer_1[1] contains the control character U+202E (byte 1)"),
+    "a name of two lines": (lambda f: put(f, "names/layer_1", data=["a\u0085b", "c"]),
+                            "names/layer_1[0] contains the control character U+0085 (byte 1)"),
     "complex": (lambda f: put(f, "train/labels", data=np.ones(P, complex)), "train/labels",
                 "compound"),
     "empty": (lambda f: put(f, "train/labels", data=h5py.Empty("f8")), "train/labels", "[0]"),
@@ -133,6 +157,20 @@ class DataSets(unittest.TestCase):
                 for part in parts:
                     self.assertIn(part, said)
                 self.assertEqual(os.listdir(folder), ["data.h5"])
+
+    def test_a_type_of_a_newer_hdf5_is_told_apart_from_damage(self):
+        """A complex number of HDF5 2 has class 11 and version 5; the readers of older versions know neither."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "data.h5"
+            with write(path) as file:
+                put(file, "train/labels", data=np.ones(P, "f2"))
+            content = path.read_bytes()
+            half = bytes.fromhex("11200f00 02000000")  # IEEE, little-endian, two bytes
+            self.assertEqual(content.count(half), 1)
+            path.write_bytes(content.replace(half, b"\x5b" + half[1:]))
+            code, text = self.run_program("validate", path)
+            self.assertEqual(code, 65)
+            self.assertIn("written by a newer HDF5 than 1.", text)
 
     def test_attention_in_half_precision_is_refused_with_advice(self):
         """Rows that were computed in float16 are refused by program and package in the same words, which say what to do."""

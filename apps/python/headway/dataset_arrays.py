@@ -126,7 +126,8 @@ def _type_of(found: h5t.TypeID) -> tuple[str, str, int]:
     bits = 8 * size
     of_class = found.get_class()
     if of_class == h5t.FLOAT:
-        return "number" if bits in (32, 64) else "", f"float{bits}", size
+        exponent_bits = found.get_fields()[2]
+        return "number" if bits in (32, 64) else "", "bfloat16" if (bits, exponent_bits) == (16, 8) else f"float{bits}", size
     if of_class == h5t.INTEGER:
         unsigned = "u" if found.get_sign() == h5t.SGN_NONE else ""
         return "integer" if bits <= 64 else "", f"{unsigned}int{bits}", size
@@ -134,7 +135,7 @@ def _type_of(found: h5t.TypeID) -> tuple[str, str, int]:
         names = {found.get_member_name(at): found.get_member_value(at)
                  for at in range(found.get_nmembers())}
         return ("number", "boolean", size) if names == BOOLEAN else ("", "enumeration", size)
-    names = {h5t.STRING: "string", h5t.COMPOUND: "compound", h5t.REFERENCE: "reference"}
+    names = {h5t.STRING: "string", h5t.COMPOUND: "compound", h5t.REFERENCE: "reference", h5t.VLEN: "lists of different lengths"}
     return "text" if of_class == h5t.STRING else "", names.get(of_class, "another type"), size
 
 

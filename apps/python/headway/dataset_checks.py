@@ -25,7 +25,11 @@ MOST_FAULTS = 5  # shown of one data set; the rest are only counted
 MOST_PATHS = 2**31 - 1
 ABSENCE = {"absent": "is missing", "dangling": "is a link that leads nowhere",
            "external": "is a link to another file"}
-NO_SPLIT = ": is missing, or is not a group; allowed: a group with labels and inputs or path_features"
+SPLIT = "a group with labels and inputs or path_features"
+
+
+def _no_group(found: str) -> str:
+    return ABSENCE.get(found, "is not a group")
 
 
 class Faults:
@@ -151,17 +155,16 @@ class Checker:
             if found == "group":
                 self.splits.append(name)
             elif found != "absent" or name == "train" and not self.new_inputs:
-                self.faults.add(name, NO_SPLIT)
+                self.faults.add(name, f": {_no_group(found)}; allowed: {SPLIT}")
         found = kind(self.file, "sets")
         if found not in ("absent", "group"):
-            self.faults.add("sets", ": is not a group; allowed: a group with one group for each further "
-                            "set")
+            self.faults.add("sets", f": {_no_group(found)}; allowed: a group with one group for each further set")
         for name in members(self.file, "sets"):
             fault = set_name_fault(name)
             if fault:
                 self.faults.add(f"sets/{printable(name.encode())}", f": is {fault}")
             elif kind(self.file, f"sets/{name}") != "group":
-                self.faults.add(f"sets/{name}", NO_SPLIT)
+                self.faults.add(f"sets/{name}", f": {_no_group(kind(self.file, f'sets/{name}'))}; allowed: {SPLIT}")
             else:
                 self.splits.append(f"sets/{name}")
 
@@ -233,8 +236,7 @@ class Checker:
         if found == "absent" and not self._needed(member):
             return
         if found != "group":
-            self.faults.add(group, ": is missing, or is not a group; allowed: a group with layer_1, layer_2, "
-                            "...")
+            self.faults.add(group, f": {_no_group(found)}; allowed: a group with layer_1, layer_2, ...")
             return
         given = members(self.file, group)
         if "L" not in self.extents and member.is_form:
@@ -374,8 +376,9 @@ class Checker:
                             f"allowed: at most {MOST_PATHS}")
 
     def _network(self) -> None:
-        if kind(self.file, "network") not in ("absent", "group"):
-            self.faults.add("network", ": is not a group; allowed: a group with "
+        found = kind(self.file, "network")
+        if found not in ("absent", "group"):
+            self.faults.add("network", f": {_no_group(found)}; allowed: a group with "
                             f"{', '.join(table.children('network'))}")
 
     def _readout(self) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
+
+#: What breaks a row of a table, or the order of what stands in it, as is_control() of src/core/text.cpp.
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def number(value: float) -> str:
@@ -21,7 +25,7 @@ def printable(text: bytes) -> str:
         while end > 0 and text[end] & 0xC0 == 0x80:
             end -= 1
     shown = text[:end].decode("utf-8", "surrogateescape")  # a byte that is no UTF-8: a lone surrogate
-    shown = "".join("?" if c < " " or c == "\x7f" or "\udc80" <= c <= "\udcff" else c for c in shown)
+    shown = re.sub("[\udc80-\udcff]", "?", _CONTROL.sub("?", shown))
     return shown + "..." if end < len(text) else shown
 
 
@@ -32,9 +36,12 @@ def text_fault(text: bytes, lines: bool) -> str | None:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
         broken = error.start
-    for at, c in enumerate(text[:broken]):
-        if (c < 0x20 or c == 0x7F) and not (lines and c in b"\n\t\r"):
-            return f"contains the control character {c} (byte {at}); allowed: printable text"
+    for found in _CONTROL.finditer(text[:broken].decode("utf-8")):
+        if lines and found[0] in "\n\t\r":
+            continue
+        c, at = ord(found[0]), len(found.string[:found.start()].encode("utf-8"))
+        shown = c if c < 0x80 else f"U+{c:04X}"
+        return f"contains the control character {shown} (byte {at}); allowed: printable text"
     return None if broken is None else f"is not UTF-8 text (byte {broken})"
 
 

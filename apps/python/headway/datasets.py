@@ -22,7 +22,7 @@ from headway.files import path_to_write
 from headway.labels import as_targets, checked_classes, warn_of_whole_numbers
 from headway.paths import text_of_path
 from headway.signatures import with_known_arguments
-from headway.tensors import without_torch
+from headway.tensors import plain_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -243,11 +243,11 @@ def number_array(name: str, value: Any, dtype: np.dtype | None, faults: list[str
     """`value` as a contiguous float array; None, and a fault, where it is not an array of numbers."""
     try:
         if isinstance(value, np.ndarray):
-            array = np.asarray(value)
+            array = plain_array(value)
         else:
             with warnings.catch_warnings():  # numpy warns of lists of several lengths
                 warnings.simplefilter("error")
-                array = np.asarray(without_torch(value))
+                array = plain_array(value)
     except (ValueError, TypeError, RuntimeError, Warning) as error:  # RuntimeError: of libraries whose arrays numpy is to read
         faults.append(f"{name}: is not a rectangular array of numbers ({hdf5.reason(error)})")
         return None

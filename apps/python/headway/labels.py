@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headway.caller import warn
+from headway.dataset_texts import number
 from headway.errors import UsageError
 
 MOST_CLASSES = 1 << 16  # of more, one order parameter of the readout [C, C] takes over 32 GiB
@@ -58,6 +59,7 @@ def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: li
     flat = {name: array for name, array in known.items() if array.ndim == 1 or array.ndim == 2 and array.shape[1] == 1}
     values = np.unique(np.concatenate([array.reshape(-1) for array in flat.values()])) if flat else np.array([])
     from_zero = bool(len(values)) and np.isin(values, (0, 1)).all() and 0 in values
+    from_zero = from_zero and (1 in values or classes == 2)  # 0 alone is a real target like any other
     if classes == 2 and _mixed(flat, faults):
         return known
     for name, array in known.items():
@@ -72,16 +74,25 @@ def as_targets(labels: Mapping[str, np.ndarray], classes: int | None, faults: li
 
 
 def warn_of_whole_numbers(name: str, labels: np.ndarray, classes: int | None) -> None:
-    """Warns of real targets that look like class numbers."""
+    """Warns of labels that are all equal, and of real targets that look like class numbers."""
+    if len(labels) > 1 and (labels == labels[:1]).all():
+        warn(f"{name}: are all {_row(labels[0])}: there is nothing to tell apart")
+        return
     if classes is not None or labels.ndim == 2 and labels.shape[1] > 1 or (np.abs(labels) == 1.0).all():
         return
     values = np.unique(labels)
     if len(values) <= MOST_CLASSES_GUESSED and (values == np.round(values)).all():
-        first = max(int(values.min()), 0)
+        first = int(values.min())
         classes = max(int(values.max()) + 1 - first, 2)
-        how = f"For class numbers, which start at 0, subtract {first} and give" if first else "For class numbers give"
+        change = f"subtract {first}" if first > 0 else f"add {-first}"
+        how = f"For class numbers, which start at 0, {change} and give" if first else "For class numbers give"
         warn(f"{name}: hold whole numbers such as {_shown(values)}, which are taken as real targets. {how} classes={classes}; "
              "classes=0 says that they are real targets")
+
+
+def _row(label: np.ndarray) -> str:
+    """One label, as a number or a row of numbers."""
+    return number(label.item()) if label.size == 1 else f"[{', '.join(number(x) for x in label.tolist())}]"
 
 
 def _shown(values: Sequence[float]) -> list[int]:

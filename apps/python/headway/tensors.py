@@ -21,6 +21,13 @@ def without_torch(value: Any) -> Any:
     return value.float() if "bfloat16" in str(getattr(value, "dtype", "")) and hasattr(value, "float") else value
 
 
+def plain_array(value: Any) -> np.ndarray:
+    """Any array, tensor or list as a numpy array. Numbers of a type that numpy itself does not have, such as the bfloat16 of
+    ml_dtypes and so of JAX, become float32."""
+    array = np.asarray(without_torch(value))
+    return array.astype(np.float32) if array.dtype.isbuiltin == 2 else array
+
+
 def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
     """Any array or tensor, on any device and in any precision, as a numpy array.
 
@@ -29,4 +36,4 @@ def as_numpy(name: str, value: Any, begin: int = 0) -> np.ndarray:
     value = without_torch(value)
     if np.ma.is_masked(value):
         raise BadDataError(masked_fault(name, value, begin))
-    return np.asarray(value)
+    return plain_array(value)

@@ -5,19 +5,6 @@
 namespace headway::io {
 namespace {
 
-const char* absence(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kAbsent:
-      return "is missing";
-    case NodeKind::kDanglingLink:
-      return "is a link that leads nowhere";
-    case NodeKind::kExternalLink:
-      return "is a link to another file";
-    default:
-      return "is not a data set";
-  }
-}
-
 /// What the table asks for, with the symbols of one layer and split.
 struct Wanted {
   std::string axes;
@@ -93,6 +80,19 @@ void check_text(const Hdf5InputFile& file, const std::string& path, FaultList& f
 
 }  // namespace
 
+std::string absence(NodeKind kind, std::string_view wanted) {
+  switch (kind) {
+    case NodeKind::kAbsent:
+      return "is missing";
+    case NodeKind::kDanglingLink:
+      return "is a link that leads nowhere";
+    case NodeKind::kExternalLink:
+      return "is a link to another file";
+    default:
+      return fmt::format("is not {}", wanted);
+  }
+}
+
 void ArrayChecker::check(const DatasetMember& member, const std::string& split, int layer,
                          bool needed) const {
   FoundArray array{member.path_in(split), split, &member, {}};
@@ -107,8 +107,8 @@ void ArrayChecker::check(const DatasetMember& member, const std::string& split, 
     const NodeKind kind = file.kind(array.path);
     if (kind == NodeKind::kAbsent && !needed) return;
     if (kind != NodeKind::kDataset) {
-      return faults.add(array.path, ": {}; allowed: a data set {} in this file", absence(kind),
-                        wanted.axes);
+      return faults.add(array.path, ": {}; allowed: a data set {} in this file",
+                        absence(kind, "a data set"), wanted.axes);
     }
     array.info = file.info(array.path);
     std::string fault = type_fault(array);

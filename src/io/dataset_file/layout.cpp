@@ -17,8 +17,7 @@ namespace {
 using Needed = DatasetMember::Needed;
 
 constexpr std::string_view kSets = "sets/";
-constexpr const char* kNoSplit =
-    ": is missing, or is not a group; allowed: a group with labels and inputs or path_features";
+constexpr const char* kSplit = "a group with labels and inputs or path_features";
 constexpr const char* kNoAttention = "no attention is given";
 constexpr const char* kUnlessLearned = ", or none where a study has model.attention_prior";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
@@ -101,7 +100,7 @@ class LayoutChecker {
       if (kind == NodeKind::kGroup) {
         layout_.splits.push_back(split);
       } else if (kind != NodeKind::kAbsent || needed) {
-        faults_.add(split, kNoSplit);
+        faults_.add(split, ": {}; allowed: {}", absence(kind, "a group"), kSplit);
       }
     };
     // A file of further sets alone holds new inputs.
@@ -111,7 +110,8 @@ class LayoutChecker {
     take("test", false);
     const NodeKind kind = file_.kind("sets");
     if (kind != NodeKind::kAbsent && kind != NodeKind::kGroup) {
-      faults_.add("sets", ": is not a group; allowed: a group with one group for each further set");
+      faults_.add("sets", ": {}; allowed: a group with one group for each further set",
+                  absence(kind, "a group"));
     }
     for (const std::string& name : file_.members("sets")) {
       const std::string fault = tasks::set_name_fault(name);
@@ -211,8 +211,8 @@ class LayoutChecker {
     const NodeKind kind = file_.kind(group);
     if (kind == NodeKind::kAbsent && !needed(member)) return;
     if (kind != NodeKind::kGroup) {
-      faults_.add(group,
-                  ": is missing, or is not a group; allowed: a group with layer_1, layer_2, ...");
+      faults_.add(group, ": {}; allowed: a group with layer_1, layer_2, ...",
+                  absence(kind, "a group"));
       return;
     }
     const std::vector<std::string> members = file_.members(group);
@@ -299,7 +299,7 @@ class LayoutChecker {
     const NodeKind kind = file_.kind("network");
     layout_.network = kind == NodeKind::kGroup;
     if (layout_.network || kind == NodeKind::kAbsent) return;
-    faults_.add("network", ": is not a group; allowed: a group with {}",
+    faults_.add("network", ": {}; allowed: a group with {}", absence(kind, "a group"),
                 join(rules_.children("network")));
   }
 

@@ -106,6 +106,9 @@ struct ArrayChecker {
   void check(const DatasetMember& member, const std::string& split, int layer, bool needed) const;
 };
 
+/// Why there is not what was looked for, "a group" say: "is missing", "is a link to another file".
+std::string absence(NodeKind kind, std::string_view wanted);
+
 /// Is this the fault that inputs come without attention?
 bool is_missing_attention(const std::string& fault);
 

@@ -41,6 +41,14 @@ bool is_boolean(hid_t type) {
   return both;
 }
 
+/// Numbers of 16 bits with the exponent of float32.
+bool is_bfloat16(hid_t type) {
+  std::size_t sign = 0, exponent = 0, exponent_bits = 0, mantissa = 0, mantissa_bits = 0;
+  return H5Tget_size(type) == 2 &&
+         H5Tget_fields(type, &sign, &exponent, &exponent_bits, &mantissa, &mantissa_bits) >= 0 &&
+         exponent_bits == 8;
+}
+
 void set_type(hid_t type, ArrayInfo& info) {
   info.element_bytes = H5Tget_size(type);
   const std::size_t bits = 8 * info.element_bytes;
@@ -51,9 +59,10 @@ void set_type(hid_t type, ArrayInfo& info) {
   constexpr ElementKind kNone = ElementKind::kUnsupported;
   switch (H5Tget_class(type)) {
     case H5T_FLOAT:
-      return is(fmt::format("float{}", bits), bits == 32   ? ElementKind::kFloat32
-                                              : bits == 64 ? ElementKind::kFloat64
-                                                           : kNone);
+      return is(is_bfloat16(type) ? "bfloat16" : fmt::format("float{}", bits),
+                bits == 32   ? ElementKind::kFloat32
+                : bits == 64 ? ElementKind::kFloat64
+                             : kNone);
     case H5T_INTEGER:
       return is(fmt::format("{}int{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "", bits),
                 bits <= 64 ? ElementKind::kInteger : kNone);
@@ -63,6 +72,8 @@ void set_type(hid_t type, ArrayInfo& info) {
       return is_boolean(type) ? is("boolean", ElementKind::kBoolean) : is("enumeration", kNone);
     case H5T_COMPOUND:
       return is("compound", kNone);
+    case H5T_VLEN:
+      return is("lists of different lengths", kNone);
     case H5T_REFERENCE:
       return is("reference", kNone);
     default:

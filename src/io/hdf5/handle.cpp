@@ -51,7 +51,14 @@ std::string hdf5_error_text() {
 }
 
 void damaged(const std::string& what) {
-  bad_data("{}: damaged (HDF5: {})", what, hdf5_error_text());
+  const std::string text = hdf5_error_text();
+  const bool newer = text.find("version number") != std::string::npos ||
+                     text.find("unknown datatype class") != std::string::npos;
+  bad_data("{}: damaged{} (HDF5: {})", what,
+           newer ? fmt::format(", or written by a newer HDF5 than {}.{}.{}", H5_VERS_MAJOR,
+                               H5_VERS_MINOR, H5_VERS_RELEASE)
+                 : "",
+           text);
 }
 
 bool Handle::close() noexcept {

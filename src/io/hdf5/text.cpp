@@ -21,8 +21,10 @@ herr_t read_dataset_into(hid_t object, hid_t type, void* out) {
 }
 
 std::string trimmed(const char* text, std::size_t size, H5T_str_t padding) {
-  std::string value(text, padding == H5T_STR_SPACEPAD ? size : strnlen(text, size));
-  while (padding == H5T_STR_SPACEPAD && !value.empty() && value.back() == ' ') value.pop_back();
+  if (padding == H5T_STR_NULLTERM) return {text, strnlen(text, size)};
+  std::string value(text, size);
+  const char filled = padding == H5T_STR_SPACEPAD ? ' ' : '\0';
+  while (!value.empty() && value.back() == filled) value.pop_back();
   return value;
 }
 

@@ -63,7 +63,12 @@ TEST_CASE("integers are told their range, and taken at its ends") {
     CHECK(refusal(few, integer_value(x)) == words);
     CHECK(fault(few, x) == words);
   }
-  CHECK(refusal(few, real_value(1.0)) == "a.b = 1.0: must be an integer from -2 to 3");
+  CHECK(few.read(real_value(3.0), "a.b") == 3);  // whole, however it is written
+  CHECK(integer<std::int64_t>(1, 1'000'000'000).read(real_value(1e9), "a.b") == 1'000'000'000);
+  CHECK(refusal(few, real_value(4.0)) == "a.b = 4.0: must be an integer from -2 to 3");
+  CHECK(refusal(few, real_value(1.5)) == "a.b = 1.5: must be an integer from -2 to 3");
+  CHECK(refusal(few, real_value(1e300)) == "a.b = 1e+300: must be an integer from -2 to 3");
+  CHECK(refusal(few, real_value(std::nan(""))).ends_with(": must be an integer from -2 to 3"));
   CHECK(refusal(few, text_value("1")) == "a.b = \"1\": must be an integer from -2 to 3");
   CHECK(refusal(few, {true, {}}) == "a.b = true: must be an integer from -2 to 3");
   CHECK(integer<int>(5, 5).allowed == "5");

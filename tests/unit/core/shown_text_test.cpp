@@ -1,5 +1,6 @@
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -100,6 +101,20 @@ TEST_CASE("text that cannot be shown says why, and where") {
     CHECK(text_fault(std::string(1, '\0'), lines) ==
           "contains the control character 0 (byte 0)" + allowed);
     CHECK(text_fault("\u00e9\xff", lines) == "is not UTF-8 text (byte 2)");
+    // Terminals obey U+009B, str.splitlines() U+0085, and U+202E turns the rest of a row around.
+    const std::vector<std::pair<std::string, std::string>> controls = {{"U+0085", "\xC2\x85"},
+                                                                       {"U+009B", "\xC2\x9B"},
+                                                                       {"U+2028", "\xE2\x80\xA8"},
+                                                                       {"U+202E", "\xE2\x80\xAE"},
+                                                                       {"U+2067", "\xE2\x81\xA7"}};
+    for (const auto& [name, control] : controls) {
+      CHECK(text_fault("a" + control + "b", lines) ==
+            "contains the control character " + name + " (byte 1)" + allowed);
+      CHECK(printable("a" + control + "b") == "a?b");
+    }
+    for (const auto* text : {"\u00a0", "\u00ad", "\u2027", "\u202f", "\u2065", "\u206a"}) {
+      CHECK(text_fault(text, lines).empty());
+    }
   }
 }
 
