@@ -194,6 +194,7 @@ io::LoadedStudy study_of(const Options& options) {
   loaded.study = io::parse_study(*options.study_text, options.input, options.study_overlays());
   if (options.dataset)
     loaded.study.task.as<DatasetOptions>().file = options.dataset->name;  // a name, not a path
+  if (options.examples) loaded.study.task.as<ArraysTaskOptions>().file = options.examples->name;
   return loaded;
 }
 

@@ -52,7 +52,7 @@ EvaluateJob load_evaluate_job(const Options& options) {
 }
 
 std::string read_evaluate_data(const Options& options, EvaluateJob& job, Observer& observer) {
-  job.make_task = headway::make_task_maker(io::task_files());
+  job.make_task = headway::make_task_maker(task_files(options));
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.evaluate.weights, observer);
   if (!job.other_files) {

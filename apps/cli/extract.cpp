@@ -174,9 +174,9 @@ std::string read_extract_data(const Options& options, ExtractJob& job, Observer&
         observer);
   }
   if (job.linear_value()) {
-    job.images = headway::one_shot_examples(job.study, io::task_files());
+    job.images = headway::one_shot_examples(job.study, task_files(options));
   } else {
-    job.task = headway::make_task_maker(io::task_files())(job.study);
+    job.task = headway::make_task_maker(task_files(options))(job.study);
   }
   return job.network.data_hash;
 }

@@ -56,7 +56,7 @@ std::string read_latents_data(const Options& options, LatentsJob& job, Observer&
     }
     return hash;
   }
-  job.make_task = headway::make_task_maker(io::task_files());
+  job.make_task = headway::make_task_maker(task_files(options));
   job.networks =
       io::read_trained_networks(options.input, job.study, job.study.latents.weights, observer);
   for (const TrainedNetwork& network : job.networks) {

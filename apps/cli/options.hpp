@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "computation.hpp"
+#include "headway/tasks/example_arrays.hpp"
 
 namespace headway {
 class Ranks;
@@ -49,6 +50,8 @@ struct Options {
   std::shared_ptr<const tasks::Dataset> new_inputs;  ///< of predict, in place of its data-set file
   std::optional<std::string> new_text;               ///< of predict, in place of its text file
   std::shared_ptr<const Reusable> reusable;          ///< of an earlier computation; null: none
+  /// Of task.kind "arrays", in place of its file.
+  std::shared_ptr<const tasks::ExampleArrays> examples;
 
   /// --set, --seed, --threads and the verbs' own options, as --set would give them.
   [[nodiscard]] std::vector<std::string> study_overlays() const;

@@ -18,6 +18,7 @@
 #include "json_text.hpp"
 #include "outcomes.hpp"
 #include "table.hpp"
+#include "trained_data.hpp"
 #include "trained_network_tables.hpp"
 
 namespace headway::cli {
@@ -58,6 +59,11 @@ std::string read_new_examples(const Options& options, NetworksJob& job, Observer
     job.text = options.new_text ? *options.new_text : io::read_text(job.name);
     headway::require_predictable_text(job.networks, job.name, job.text);
     return sha256_hex(job.text);
+  }
+  const TaskMaker make_task = headway::make_task_maker(task_files(options));
+  for (TrainedNetwork& network : job.networks) {
+    if (network.study.task.kind() != TaskKind::kArrays) continue;
+    network.format = make_task(network.study).task->format();
   }
   if (options.new_text) {
     throw Error(ErrorKind::kUsage,

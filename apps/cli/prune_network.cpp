@@ -143,9 +143,9 @@ Course<NetworkJob, NetworkPruneResult> network_course(const std::string& verb) {
   course.plan = [verb](const Options& options, const NetworkJob& job) {
     return plan_network(options, job, verb);
   };
-  course.compute = [](const Options&, NetworkJob& job, Observer& watching) {
+  course.compute = [](const Options& options, NetworkJob& job, Observer& watching) {
     return headway::prune_network(job.study, job.networks, job.theory,
-                                  headway::make_task_maker(io::task_files()), watching);
+                                  headway::make_task_maker(task_files(options)), watching);
   };
   course.outcome = [](const NetworkPruneResult& result) { return networks_outcome(result); };
   course.table = &heads_removed_table;

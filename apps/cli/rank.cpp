@@ -166,9 +166,9 @@ Course<RankJob, RankResult> ranked_networks() {
   course.load = &load_rank_job;
   course.read_data = &read_rank_data;
   course.plan = &plan_rank;
-  course.compute = [](const Options&, RankJob& job, Observer& watching) {
+  course.compute = [](const Options& options, RankJob& job, Observer& watching) {
     return headway::rank_networks(job.study, job.networks,
-                                  headway::make_task_maker(io::task_files()), watching);
+                                  headway::make_task_maker(task_files(options)), watching);
   };
   course.outcome = &rank_outcome;
   course.table = &rank_table;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "headway/core/labels.hpp"
@@ -111,17 +110,6 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
   }
 }
 
-/// Error{kMissingFile} for the result of arrays that nobody has put into a file.
-void refuse_arrays_in_memory(const Options& options, const Study& study) {
-  const std::filesystem::path file = study.task.file();
-  std::error_code ignored;
-  if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file, ignored)) return;
-  throw Error(ErrorKind::kMissingFile,
-              fmt::format("{}: was made from arrays in memory, which it does not hold; in Python, "
-                          "give them again",
-                          options.input));
-}
-
 }  // namespace
 
 namespace {
@@ -132,7 +120,7 @@ tasks::Dataset given_data(const Options& options, const Study& study) {
     return *options.reusable->dataset;
   }
   if (study.task.kind() != TaskKind::kDataset) return headway::make_dataset(study);
-  refuse_arrays_in_memory(options, study);
+  refuse_arrays_in_memory(options.input, study.task.file());
   if (headway::learns_attention(study)) return io::read_dataset_to_learn(study.task.file());
   return io::read_dataset(study.task.file());
 }

@@ -167,15 +167,17 @@ Verb train_verb() {
        .about =
            "Trains networks with softmax, linear or hypernetwork (HYLA) attention on fuzzy logic "
            "in "
-           "context, symbolic Raven matrices, one-shot images or text. [sweep] makes a grid of "
-           "runs. After Ctrl-C the same command goes on to the same bits. Needs LibTorch.",
+           "context, symbolic Raven matrices, one-shot images, text or examples of your own "
+           "(task.kind = \"arrays\"). [sweep] makes a grid of runs. After Ctrl-C the same command "
+           "goes on to the same bits. Needs LibTorch.",
        .tables = train_tables(),
        .examples = {{"headway train fuzzy-logic-small -o small.h5", "nine networks, ten minutes"},
                     {"headway train sraven-small --dry-run", "parameters, costs and device only"},
-                    {"headway train text-small --export weights.npz", "and the parameters"}},
+                    {"headway train text-small --export weights.npz", "and the parameters"},
+                    {"headway train examples.h5 -o own.h5", "a file of headway.write_examples"}},
        .input =
-           "study (TOML), the name of one that comes with Headway, or a result of headway train "
-           "(HDF5), which is trained again",
+           "study (TOML), the name of one that comes with Headway, a file of examples, or a result "
+           "of headway train (HDF5), which is trained again",
        .json = "print JSON lines and nothing else: one object for each record of training, and the "
                "result in the last line"},
       {.load = &load_study<TrainJob>,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "headway/checkpoints.hpp"
 #include "headway/core/deal.hpp"
@@ -57,7 +58,8 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
     observer.note(obstacle.empty() ? training::training_backend() : obstacle);
   }
   job.runs = headway::train_runs(job.study);
-  job.make_task = headway::make_task_maker(io::task_files());
+  job.make_task = headway::make_task_maker(task_files(options));
+  std::set<std::string> told;
   for (const TrainRun& run : job.runs) {
     const TrainTask task = job.make_task(run.study);
     headway::check_train_run(run.study, *task.task);
@@ -67,6 +69,9 @@ std::string read_training_data(const Options& options, TrainJob& job, Observer& 
                            run.study});
     headway::require_memory(job.planned.back().cost, 1, physical_memory());
     job.data_hashes.push_back(task.content_hash);
+    for (const std::string& warning : task.warnings) {
+      if (told.insert(warning).second) observer.warning(warning);
+    }
   }
   std::string hash = headway::combined_data_hash(job.data_hashes);
   warn_of_replaced_data(options, job, hash, observer);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <string_view>
 
@@ -39,6 +40,27 @@ std::set<std::string> data_of(const Study& study) {
 
 }  // namespace
 
+TaskFiles task_files(const Options& options) {
+  TaskFiles files = io::task_files();
+  files.arrays = [input = options.input, given = options.examples,
+                  read = files.arrays](const std::string& path) {
+    if (given != nullptr) return given;
+    refuse_arrays_in_memory(input, path);
+    return read(path);
+  };
+  return files;
+}
+
+void refuse_arrays_in_memory(const std::string& input, const std::string& file_path) {
+  std::error_code ignored;
+  const std::filesystem::path file = file_path;
+  if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file, ignored)) return;
+  throw Error(ErrorKind::kMissingFile,
+              fmt::format("{}: was made from arrays in memory, which it does not hold; in Python, "
+                          "give them again",
+                          input));
+}
+
 void require_training_data(const Options& options, std::vector<std::string> overlays,
                            const std::string& data_hash, Observer& observer) {
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
@@ -47,7 +69,7 @@ void require_training_data(const Options& options, std::vector<std::string> over
   const Study study = io::read_study(options.input, overlays).study;
   const std::string files = files_of(study);
   if (files.empty()) return;
-  const TaskMaker make_task = headway::make_task_maker(io::task_files());
+  const TaskMaker make_task = headway::make_task_maker(task_files(options));
   std::vector<std::string> hashes;
   try {
     for (const TrainRun& run : headway::train_runs(study)) {
@@ -67,11 +89,12 @@ void require_training_data(const Options& options, std::vector<std::string> over
                             "it has seen",
                             options.input));
   }
+  const char* what = study.task.kind() == TaskKind::kText ? "text" : "file of arrays";
   throw Error(ErrorKind::kBadData,
-              fmt::format("{}: task.file = {} is not the text that this network was trained on: "
-                          "must be the same text, else the test set would have parts that it has "
+              fmt::format("{}: task.file = {} is not the {} that this network was trained on: must "
+                          "be the same {}, else its further sets might have examples that it has "
                           "seen",
-                          options.input, files));
+                          options.input, files, what, what));
 }
 
 void warn_of_replaced_data(const Options& options, const Job& job, const std::string& data_hash,

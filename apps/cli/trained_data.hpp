@@ -5,8 +5,16 @@
 
 #include "course.hpp"
 #include "headway/observer.hpp"
+#include "headway/train_task.hpp"
 
 namespace headway::cli {
+
+/// io::task_files(), or the arrays that Python has given. Error{kMissingFile} for a result of
+/// arrays that nobody has put into a file.
+TaskFiles task_files(const Options& options);
+
+/// The same of the theory, before it reads the file of a data set.
+void refuse_arrays_in_memory(const std::string& input, const std::string& file_path);
 
 /// Refuses (Error{kBadData}) files other than those that the networks of the input were trained on:
 /// they would put what a network has seen into its held-out sets. `overlays`: say where the files

@@ -4,6 +4,7 @@
 #include "headway/core/text.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
+#include "headway/io/training_tasks.hpp"
 #include "json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -12,38 +13,56 @@ namespace headway::cli {
 
 namespace {
 
+struct Findings {
+  const char* kind = "data set";
+  std::vector<std::string> faults, ignored, warnings;
+  bool lacks_attention = false;
+};
+
+Findings findings_of(const std::string& file) {
+  Findings found;
+  if (io::is_examples_file(file)) {
+    found.kind = "file of examples";
+    found.faults = io::validate_examples(file, &found.warnings);
+    return found;
+  }
+  found.faults = io::validate_dataset(file);
+  if (!found.faults.empty()) return found;
+  const std::string warning = class_numbers_warning(file, io::training_labels(file));
+  if (!warning.empty()) found.warnings.push_back(warning);
+  found.ignored = io::ignored_members(file);
+  found.lacks_attention = io::lacks_attention(file);
+  return found;
+}
+
 int validate(const Options& options) {
-  const std::vector<std::string> faults = io::validate_dataset(options.input);
-  const std::string warning =
-      faults.empty() ? class_numbers_warning(options.input, io::training_labels(options.input))
-                     : "";
+  const Findings found = findings_of(options.input);
+  const bool valid = found.faults.empty();
   if (options.json) {
     nlohmann::ordered_json object;
     object["file"] = options.input;
-    object["valid"] = faults.empty();
-    object["faults"] = faults;
-    if (faults.empty()) {
-      object["ignored"] = io::ignored_members(options.input);
-      object["warning"] = warning;
+    object["valid"] = valid;
+    object["faults"] = found.faults;
+    if (valid) {
+      object["ignored"] = found.ignored;
+      object["warning"] = join(found.warnings, "\n");
     }
     write_output(json_text(object));
-  } else if (faults.empty()) {
-    const std::vector<std::string> ignored = io::ignored_members(options.input);
+  } else if (valid) {
     write_output(fmt::format(
         "{}: valid{}{}\n", options.input,
-        io::lacks_attention(options.input)
+        found.lacks_attention
             ? ". It gives no attention: a study must let it be learned (model.attention_prior)"
             : "",
-        ignored.empty() ? ""
-                        : fmt::format(". Ignored, since no data set has them: {}", join(ignored))));
-    if (!warning.empty()) write_message("headway: warning: " + warning);
+        found.ignored.empty()
+            ? ""
+            : fmt::format(". Ignored, since no data set has them: {}", join(found.ignored))));
+    for (const std::string& warning : found.warnings) write_message("headway: warning: " + warning);
   } else {
-    std::string text;
-    for (const std::string& fault : faults) text += fault + "\n";
-    write_output(text);
-    write_message(fmt::format("headway: {}: not a valid data set", options.input));
+    write_output(join(found.faults, "\n") + "\n");
+    write_message(fmt::format("headway: {}: not a valid {}", options.input, found.kind));
   }
-  return faults.empty() ? kExitOk : static_cast<int>(ErrorKind::kBadData);
+  return valid ? kExitOk : static_cast<int>(ErrorKind::kBadData);
 }
 
 }  // namespace
@@ -52,10 +71,10 @@ Verb validate_verb() {
   return {.name = "validate",
           .summary = "check a data-set file and list every fault",
           .about =
-              "Lists every fault of a data set, not the first one alone, and ends with exit code "
-              "65 where there is one. Of a valid file it names the arrays that are ignored, and "
-              "warns of labels that "
-              "look like numbers of classes.",
+              "Lists every fault of a data set, not the first one alone; of a file of examples to "
+              "train on it tells the first. Ends with exit code 65 where there is a fault. Of a "
+              "valid file it names the arrays that are ignored, and warns of labels that look like "
+              "numbers of classes or are all equal.",
           .examples = {{"headway validate data.h5", "a file of your own"}},
           .takes = Takes::kFile,
           .run = &validate};

@@ -49,7 +49,16 @@ struct OmniglotOptions {
 };
 
 /// What makes the examples. study/task_kinds.hpp describes each.
-enum class TaskKind { kHiddenMarkovChain, kDataset, kFuzzyLogic, kSraven, kText, kOmniglot, kCopy };
+enum class TaskKind {
+  kHiddenMarkovChain,
+  kDataset,
+  kFuzzyLogic,
+  kSraven,
+  kText,
+  kOmniglot,
+  kCopy,
+  kArrays
+};
 Words<TaskKind> words_of(TaskKind);
 
 /// What a token of a text is: a byte, or a piece (byte-pair encoding).
@@ -69,11 +78,18 @@ struct TextTaskOptions {
   training::TextOptions text;
 };
 
+/// [task] kind = "arrays"
+struct ArraysTaskOptions {
+  std::string file;  ///< path of the file, already resolved; kArraysInMemory: given from memory
+  training::ArrayOptions arrays;
+};
+
 /// [task]: what makes the examples. It holds the options of one kind of task.
 struct TaskOptions {
   /// In the order of TaskKind. The seeds inside are those of task_seed().
   std::variant<tasks::HiddenMarkovChainOptions, DatasetOptions, tasks::FuzzyLogicOptions,
-               tasks::SravenOptions, TextTaskOptions, OmniglotOptions, tasks::CopyOptions>
+               tasks::SravenOptions, TextTaskOptions, OmniglotOptions, tasks::CopyOptions,
+               ArraysTaskOptions>
       of;
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 
@@ -89,7 +105,7 @@ struct TaskOptions {
   [[nodiscard]] Options& as() {
     return alternative<Options>(of);
   }
-  /// dataset, text: path of the file; "" of other kinds.
+  /// dataset, text, arrays: path of the file; "" of other kinds.
   [[nodiscard]] std::string file() const;
 
   static const OptionTable<TaskOptions>& table();  ///< of every kind

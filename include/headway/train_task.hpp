@@ -25,6 +25,7 @@ struct TrainTask {
   std::function<std::string(std::span<const std::int32_t>)> decode;
   /// The learned tokenizer as a SentencePiece model; empty where nothing was learned.
   std::string tokenizer;
+  std::vector<std::string> warnings;  ///< of what the examples are
 };
 
 /// Makes the task of a study: make_task_maker() of all kinds.
@@ -36,12 +37,14 @@ struct TaskFiles {
   std::function<std::shared_ptr<const tasks::ImageSet>(const std::vector<std::string>& paths)>
       drawings;
   std::function<std::shared_ptr<const tasks::ImageSet>(const OutOfDistributionSet&)> other_images;
+  std::function<std::shared_ptr<const tasks::ExampleArrays>(const std::string& path)> arrays;
 };
 
-/// Makes tasks that are generated, and texts and images from their files. It keeps the last
-/// drawings, the last text with its tokens, and every tokenizer that was learned, for the other
-/// runs of a grid. Errors: those of `files` and of train_bpe_tokenizer(); kBadStudy for a text that
-/// is too short, too few characters for the shares of the splits, or another kind of task.
+/// Makes tasks that are generated, and texts, images and arrays from their files. It keeps the last
+/// drawings, the last arrays, the last text with its tokens, and every tokenizer that was learned,
+/// for the other runs of a grid. Errors: those of `files` and of train_bpe_tokenizer(); kBadStudy
+/// for a text that is too short, too few characters for the shares of the splits, or another kind
+/// of task.
 TaskMaker make_task_maker(const TaskFiles& files);
 
 /// The generators of a study with task.kind = "omniglot". Errors as above.

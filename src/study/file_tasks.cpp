@@ -97,6 +97,33 @@ TrainTask one_shot_task(const Study& study, const TaskFiles& files) {
   return out;
 }
 
+/// The arrays of a grid. What one run has read and checked, the next ones use again.
+class ArrayTasks {
+ public:
+  TrainTask make(const Study& study, const TaskFiles& files) {
+    const auto& task = study.task.as<ArraysTaskOptions>();
+    training::ArrayOptions options = task.arrays;
+    options.seed = task_seed(study);
+    const Key key(task.file, options.counts);
+    if (checked_.arrays == nullptr || key != key_) {
+      checked_ = {};  // before others are read
+      checked_ = training::checked_arrays(files.arrays(task.file), options);
+      key_ = key;
+    }
+    TrainTask out;
+    out.task = training::make_array_task(checked_, options);
+    out.content_hash = checked_.arrays->content_hash;
+    out.warnings = checked_.facts.warnings;
+    return out;
+  }
+
+ private:
+  using Key = std::pair<std::string, tasks::ArrayCounts>;
+
+  training::CheckedArrays checked_;
+  Key key_;  // of what was checked
+};
+
 /// `files` that reads the last drawings once.
 TaskFiles keeping_drawings(TaskFiles files) {
   struct Kept {
@@ -128,17 +155,19 @@ training::OneShotExamples one_shot_examples(const Study& study, const TaskFiles&
 }
 
 TaskMaker make_task_maker(const TaskFiles& files) {
-  return
-      [files = keeping_drawings(files), texts = std::make_shared<TextTasks>()](const Study& study) {
-        switch (study.task.kind()) {  // those that read files
-          case TaskKind::kText:
-            return texts->make(study, files);
-          case TaskKind::kOmniglot:
-            return one_shot_task(study, files);
-          default:
-            return make_generated_task(study);
-        }
-      };
+  return [files = keeping_drawings(files), texts = std::make_shared<TextTasks>(),
+          arrays = std::make_shared<ArrayTasks>()](const Study& study) {
+    switch (study.task.kind()) {  // those that read files
+      case TaskKind::kText:
+        return texts->make(study, files);
+      case TaskKind::kArrays:
+        return arrays->make(study, files);
+      case TaskKind::kOmniglot:
+        return one_shot_task(study, files);
+      default:
+        return make_generated_task(study);
+    }
+  };
 }
 
 }  // namespace headway

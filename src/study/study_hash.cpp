@@ -14,6 +14,7 @@ namespace {
 void forget_files(Study& study) {
   if (auto* dataset = std::get_if<DatasetOptions>(&study.task.of)) dataset->file.clear();
   if (auto* text = std::get_if<TextTaskOptions>(&study.task.of)) text->file.clear();
+  if (auto* arrays = std::get_if<ArraysTaskOptions>(&study.task.of)) arrays->file.clear();
   if (auto* images = std::get_if<OmniglotOptions>(&study.task.of)) {
     images->files.clear();
     for (OutOfDistributionSet& set : images->out_of_distribution) {

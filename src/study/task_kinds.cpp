@@ -59,6 +59,19 @@ OptionTable<T> text_table() {
                 [](auto& task) -> auto& { return task.text; }, training::TextOptions::table())}));
 }
 
+OptionTable<T> arrays_table() {
+  using A = ArraysTaskOptions;
+  const OptionTable<A> own = {{
+      option("file", &A::file, text(kLongestPath, false),
+             std::string("path of the HDF5 file with train/tokens or train/vectors, train/targets "
+                         "and further sets") +
+                 kRelative),
+  }};
+  return table_of<A>(joined<A>({own, options_of_part<A>(
+                                         [](auto& task) -> auto& { return task.arrays; },
+                                         training::ArrayOptions::table())}));
+}
+
 OptionTable<T> omniglot_table() {
   using O = OmniglotOptions;
   return table_of<O>(joined<O>({O::table(), options_of_part<O>(
@@ -102,6 +115,12 @@ const OptionTable<OutOfDistributionSet>& out_of_distribution_table() {
 void validate_dataset(const T& task) {
   if (task.file().empty()) {
     refuse_missing("task.file", "the path of a data-set file, for kind = \"dataset\"");
+  }
+}
+
+void validate_arrays(const T& task) {
+  if (task.file().empty()) {
+    refuse_missing("task.file", "the path of an HDF5 file with arrays, for kind = \"arrays\"");
   }
 }
 
@@ -219,6 +238,15 @@ std::vector<TaskDescription> training_kinds() {
            validate_omniglot,
            nullptr,
            nullptr,
+           nullptr},
+          {TaskKind::kArrays,
+           Side::kTraining,
+           "examples of your own: arrays in a file",
+           arrays_table(),
+           {"file"},
+           validate_arrays,
+           nullptr,
+           nullptr,
            nullptr}};
 }
 
@@ -251,7 +279,8 @@ Words<TaskKind> words_of(TaskKind) {
                                               {"fuzzy_logic", TaskKind::kFuzzyLogic},
                                               {"sraven", TaskKind::kSraven},
                                               {"text", TaskKind::kText},
-                                              {"omniglot", TaskKind::kOmniglot}};
+                                              {"omniglot", TaskKind::kOmniglot},
+                                              {"arrays", TaskKind::kArrays}};
   return kWords;
 }
 
@@ -287,6 +316,7 @@ void TaskOptions::set_kind(TaskKind wanted) {
 }
 
 std::string TaskOptions::file() const {
+  if (kind() == TaskKind::kArrays) return as<ArraysTaskOptions>().file;
   const bool text = kind() == TaskKind::kText;
   return text ? as<TextTaskOptions>().file : as<DatasetOptions>().file;
 }

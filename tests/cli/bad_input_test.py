@@ -31,7 +31,7 @@ BAD_OPTIONS = [
     (["--set", "model.widths=0"], 78, ["model.widths = 0"]),
     (["--set", "model.temperature=.1"], 64, ["\".1\"", "write 0.1"]),
     (["--set", "model.temperature=[0.1,.2]"], 64, ["[0.1,.2]", "[0.1, 0.2]"]),
-    (["--set", "model.widths=1e3"], 78, ["model.widths = 1000.0", "integer"]),
+    (["--set", "model.widths=1.5"], 78, ["model.widths = 1.5", "integer"]),
     (["--set", "model.widths=2000000000"], 78, ["model.widths = 2000000000"]),
     (["--set", "model.widths=[[10,20]]"], 78, ["model.widths[1] = [10, 20]", "3 of them"]),
     (["--set", "model.temperature=-0.1"], 78, ["model.temperature = -0.1", ">= 0"]),

@@ -53,7 +53,8 @@ class Signatures(unittest.TestCase):
         for verb in (*VERBS, "action"):
             function = getattr(headway, verb)
             own = {"study"} | ({"network"} if verb == "prune" else {"task"} if verb == "evaluate" else set())
-            arrays = set() if verb in ("train", "latents", "evaluate", "prune_network") else set(signatures.ARRAYS)
+            arrays = set(signatures.EXAMPLES) if verb == "train" else (
+                set() if verb in ("latents", "evaluate", "prune_network") else set(signatures.ARRAYS))
             known = own | arrays | set(signatures.keys_of(verb)) | set(signatures.RUNNING)
             found = inspect.signature(function).parameters
             self.assertEqual(set(found) - known, set(), verb)

@@ -11,7 +11,7 @@ import unittest
 from documents import MACHINE, PACKAGE, TUTORIAL, DocumentTest, blocks, has_module
 
 PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "your-pytorch-model",
-         "train-and-read-codes", "cluster", "gpu")
+         "train-and-read-codes", "your-own-data", "cluster", "gpu")
 MOST_LINES = 120
 # Settings that take most of a minute, and shorter ones. All numbers of these blocks may differ, and the rows stay the same.
 SHORTER = (("--set train.steps=1500 --set train.eval_every=500", "--set train.steps=300 --set train.eval_every=100"),
@@ -61,6 +61,9 @@ class TutorialsTest(PageTest):
             text = text.replace(asked, shorter)
         self.run_page("train-and-read-codes", text)
 
+    def test_your_own_data_prints_what_it_shows(self):
+        self.run_page("your-own-data")
+
     def test_cluster_prints_what_it_shows(self):
         self.run_page("cluster")
 
@@ -96,7 +99,7 @@ class PretrainedTest(PageTest):
 class PagesTest(unittest.TestCase):
     """What holds of every page, whatever this machine has."""
 
-    def test_there_are_eight_and_the_index_names_them(self):
+    def test_the_index_names_every_page(self):
         self.assertEqual({path.stem for path in TUTORIAL.glob("*.md")}, {*PAGES, "README"})
         index = text_of("README")
         self.assertEqual([page for page in PAGES if f"]({page}.md)" in index], list(PAGES))

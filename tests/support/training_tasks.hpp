@@ -22,6 +22,7 @@ class PatternTask final : public training::TrainingTask {
  public:
   PatternTask(Index tokens, Index scored, bool masked = false) : masked_(masked) {
     format_ = {tokens, 3, 0, 2, training::LossKind::kCrossEntropy, scored, false, {}};
+    format_.all_or_nothing = scored > 1 && scored < tokens;
   }
   const training::TaskFormat& format() const override { return format_; }
   const std::vector<std::string>& splits() const override { return splits_; }

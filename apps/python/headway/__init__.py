@@ -14,6 +14,8 @@
 
     headway.write_dataset("mine.h5", train_inputs=x, train_labels=y, attention_weights=[w1, w2])
 
+    headway.train(tokens=x, targets=y, sets={"test": (xt, yt)})    # or write_examples and a study
+
     headway.from_hugging_face("mine.h5", model, encoded, labels)   # the heads of a trained network
     headway.ablate_heads(model, encoded, labels).to_csv("heads.csv")   # what they are worth to it
     headway.rank_heads(model, encoded, labels)         # which to remove first, and how sure that is
@@ -42,6 +44,7 @@ from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
+from headway.examples import write_examples
 from headway.gram_files import gram
 from headway.head_ranking import rank_heads, rank_parts, remove_in_order
 from headway.head_table import HeadTable
@@ -79,7 +82,7 @@ __all__ = [
     "from_hugging_face", "from_torch", "gradient_sensitivity", "gram", "head_baselines", "kernel", "kvpress_press",
     "latents", "merge", "posterior_draws", "predict", "prune", "prune_network", "rank", "rank_heads", "rank_parts",
     "read_result", "read_study", "remove_heads", "remove_in_order", "sample", "solve",
-    "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_report",
+    "to_arviz", "to_datatree", "to_inference_data", "train", "write_dataset", "write_examples", "write_report",
 ]
 
 

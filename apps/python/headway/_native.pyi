@@ -11,6 +11,11 @@ class Dataset:
 
     def __init__(self, given: dict[str, Any]) -> None: ...
 
+class Examples:
+    """Arrays of examples to train on, which headway/examples.py has made: [(set, {kind: (place in messages, array)})]."""
+
+    def __init__(self, sets: list[tuple[str, dict[str, tuple[str, np.ndarray]]]], content_hash: str) -> None: ...
+
 class Computation:
     """What a verb computed, and can still print and write."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import zlib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -17,6 +15,7 @@ from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
 from headway.dataset_texts import masked_fault
 from headway.datasets import EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets, with_targets
 from headway.errors import BadDataError, UsageError
+from headway.held_arrays import HeldArrays
 from headway.labels import checked_classes, warn_of_whole_numbers
 
 #: The arguments that are arrays, and where a data-set file has them.
@@ -37,13 +36,13 @@ def _name_of(path: str) -> str:
     return argument_name(path)
 
 
-class ArrayData:
+class ArrayData(HeldArrays):
     """Checked arrays of a data set. They are not copied where they are C-contiguous and of float32 or
     float64, and must then not change while they are in use."""
 
     def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None,
                  name_of: Callable[[str], str] | None = None, learned: bool = False):
-        self._arrays, self._readout = arrays, readout
+        self._given, self._readout = arrays, readout
         checker = Checker(_tree(arrays, heads, readout), name_of or _name_of, attribute="", learned=learned)
         faults = checker.run()
         if faults:
@@ -51,7 +50,8 @@ class ArrayData:
         self.heads, self._form = checker.heads, checker.form or "weights"
         self._splits = sorted(checker.splits, key=_order)
         check_name_layers(_layers(arrays, "names") or None, self.heads)
-        self._sum = self._check_sum()
+        self._beside = f"{self.heads} {readout}"
+        super().__init__({path: value for path, value in arrays.items() if value is not EMPTY_GROUP})
         self.dataset  # noqa: B018, refuses now what it does not take
 
     @cached_property
@@ -64,45 +64,17 @@ class ArrayData:
         self.dataset.content_hash = self.content_hash
         return self.dataset
 
+    def request(self, as_file: bool = False) -> dict[str, Any]:
+        """As a computation takes it; `as_file`: with its hash, which a computation needs that reads the result as a file."""
+        return {"dataset": self.as_in_file() if as_file else self.dataset}
+
     def __getstate__(self) -> dict[str, Any]:
         """Another process makes its data set when it needs one. It may lack the extension module."""
         return {name: value for name, value in vars(self).items() if name != "dataset"}
 
-    @property
-    def bytes(self) -> int:
-        """The size of all arrays."""
-        return sum(np.asarray(value).nbytes for value in self._arrays.values() if value is not EMPTY_GROUP)
-
-    def _check_sum(self) -> int:
-        total = 0
-        for value in self._arrays.values():
-            if value is not EMPTY_GROUP and not isinstance(value, list):
-                total = zlib.adler32(np.ascontiguousarray(value).reshape(-1).view(np.uint8), total)
-        return total
-
-    def require_unchanged(self) -> None:
-        """BadDataError if an array was changed in place. Takes about 0.3 ms a megabyte."""
-        if self._check_sum() != self._sum:
-            raise BadDataError(["the arrays were changed in place since this result was computed from them; allowed: the "
-                                "same numbers, or a new result"])
-
-    @cached_property
-    def content_hash(self) -> str:
-        """SHA-256 (hex) of everything that is given. Takes about 5 ms a megabyte. BadDataError if it was changed in place."""
-        self.require_unchanged()
-        digest = hashlib.sha256(f"{self.heads} {self._readout}".encode())
-        for path, value in sorted(self._arrays.items()):
-            if value is EMPTY_GROUP:
-                continue
-            array = np.asarray(value)
-            digest.update(f"\0{path} {array.dtype} {array.shape}\0".encode())
-            digest.update(repr(value).encode() if isinstance(value, list) else
-                          np.ascontiguousarray(array).data)
-        return digest.hexdigest()
-
     def _as_taken(self) -> dict[str, Any]:
         """As apps/python/native/arrays.cpp takes them."""
-        arrays = self._arrays
+        arrays = self._given
         extent = next(array for path, array in arrays.items() if path.endswith(("/path_features", "/inputs"))).shape[-1]
         given = {"form": self._form, "heads": self.heads, "features": extent,
                  "splits": {split.removeprefix("sets/"): _split(arrays, split) for split in self._splits}}

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import h5py
 
 from headway import hdf5
 from headway.arrays import PATHS, ArrayData, data_of
 from headway.errors import BadDataError, UnreadableFileError, UsageError
+from headway.held_arrays import HeldArrays
 from headway.remaking import of_arrays
 from headway.result_reader import provenance_of
 
+Arrays = TypeVar("Arrays", bound=HeldArrays)
 _ARGUMENTS = (*PATHS, "sets", "network", "heads", "readout", "classes")
 _LACKS = ", which it does not hold"  # the program's words
 
@@ -24,7 +26,7 @@ def made_from_arrays(source: Any) -> bool:
     return of_arrays(_provenance(source))
 
 
-def data_again(source: Any, data: ArrayData) -> ArrayData:
+def data_again(source: Any, data: Arrays) -> Arrays:
     """These arrays, as those of the result. BadDataError unless they are the ones that it was made from."""
     if data.content_hash != _provenance(source).get("data_hash"):
         raise BadDataError("the arrays are not those that the result was made from: their hashes differ; allowed: the same numbers, "

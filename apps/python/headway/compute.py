@@ -15,25 +15,27 @@ from typing import Any
 import numpy as np
 
 from headway import native
-from headway.arrays import PATHS, ArrayData, data_of
+from headway.arrays import PATHS, data_of
 from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
 from headway.best_point import named_point
 from headway.caller import warn
 from headway.display import Shown
 from headway.errors import BadDataError, Interrupted, NotUsableWarning, UsageError
+from headway.examples import examples_of
 from headway.files import refuse_inputs, same_file
 from headway.paths import described, flag_of, output_of, text_of_path
 from headway.progress import Bars, listener_of
 from headway.result_reader import kind_of, read_result, result_of
 from headway.results import Result
 from headway.settings import overlays_of
-from headway.signatures import RUNNING, with_known_arguments
+from headway.held_arrays import HeldArrays
+from headway.signatures import EXAMPLES, RUNNING, with_known_arguments
 from headway.study_files import Study
 from headway.training_results import TrainingResult
 from headway.words import in_python, python_words, raise_unwritten, with_names
 
 _LOG = logging.getLogger("headway")
-_ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "dataset"\nfile = "arrays"\n'
+_ARRAY_STUDY = 'name = "arrays"\n[task]\nkind = "{}"\nfile = "arrays"\n'
 
 
 def compute(verb: str, given: Mapping[str, Any]) -> Any:
@@ -47,7 +49,9 @@ def compute(verb: str, given: Mapping[str, Any]) -> Any:
                 "jobs": given.get("jobs"), "dry_run": bool(given.get("dry_run")), "progress": progress}
     try:
         with in_python(arguments, names), how_to_go_on(
-                f"headway.{verb}(result, inputs=..., labels=..., ...) with the arguments of the call that made it"):
+                f"headway.{verb}(result, inputs=..., labels=..., ...) with the arguments of the call that made it"
+                if verb in ("solve", "align", "prune", "sample") else
+                "headway.write_examples puts them into a file, and a study with its path trains on it again"):
             own, ranks = (0, 1) if request["shard"] else rank_and_ranks()  # a part needs no MPI
             if data is not None and ranks > 1:  # they compare what they were given
                 data.as_in_file()
@@ -125,12 +129,13 @@ def _shard_of(shard: Any) -> str:
 
 _ARRAYS = (*PATHS, "sets", "network")
 #: What the program calls arrays, and the arguments that they are.
-_ARRAYS_BY_NAME = [("arrays in memory: ", ""), *((place, name) for name, place in PATHS.items() if place.startswith(("train/", "test/")))]
+_MEMORY = [("arrays in memory: ", "")]
+_ARRAYS_BY_NAME = [*_MEMORY, *((place, name) for name, place in PATHS.items() if place.startswith(("train/", "test/")))]
 _NO_SETTINGS = ("study", "classes", *RUNNING)
 
 
 def request_of(verb: str, function: str, given: Mapping[str, Any]
-               ) -> tuple[dict[str, Any], ArrayData | None, dict[str, str]]:
+               ) -> tuple[dict[str, Any], HeldArrays | None, dict[str, str]]:
     """What the extension module takes; the data set of the arrays among the arguments; and {dotted key of a setting: the
     argument that gave it}.
 
@@ -140,23 +145,29 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
     options = {name: value for name, value in given.items() if value is not None and name not in _NO_SETTINGS}
     if given.get("point") is not None:
         options |= _settings_of_point(caller, study, given["point"], options)
-    arrays = _arrays_among(options) if verb in ("solve", "align", "prune", "sample") else {}
+    of_theory = verb in ("solve", "align", "prune", "sample")
+    arrays = _arrays_among(options) if of_theory else {
+        name: options.pop(name) for name in EXAMPLES if verb == "train" and name in options}
     task = options.pop("task", None) if verb == "evaluate" else None
     data = None
     if arrays:
         if study is not None and not made_from_arrays(study):
             raise UsageError(f"{caller}: has both the study {described(study)} and the argument {next(iter(arrays))}; allowed: "
                              "one of them, or a result of arrays and the same arrays again")
-        settings = given.get("settings")
-        learned = study is not None or "attention_prior" in options or isinstance(settings, Mapping) and any(
-            str(key).startswith("model.attention_prior") for key in settings)
-        data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
-        if study is None:
-            request = {"input": caller, "text": _ARRAY_STUDY, "dataset": data.dataset}
+        if of_theory:
+            settings = given.get("settings")
+            learned = study is not None or "attention_prior" in options or isinstance(settings, Mapping) and any(
+                str(key).startswith("model.attention_prior") for key in settings)
+            data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
         else:
-            request = _source(verb, study) | {"dataset": data_again(study, data).dataset}
-    elif study is None and verb not in ("solve", "align", "prune", "sample"):
-        raise UsageError(f"{caller}: needs a study, a result, or the path of one")
+            data = examples_of(arrays)
+        if study is None:
+            request = {"input": caller, "text": _ARRAY_STUDY.format("dataset" if of_theory else "arrays")} | data.request()
+        else:
+            request = _source(verb, study) | data_again(study, data).request()
+    elif study is None and not of_theory:
+        raise UsageError(f"{caller}: needs a study, a result, or the path of one"
+                         + (", or tokens or vectors with targets" if verb == "train" else ""))
     elif study is None:
         raise UsageError(f"{caller}: needs a study, or arrays: features with labels and heads, or inputs "
                          "with labels and attention")
@@ -168,13 +179,14 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
     if task is not None:
         request["task"] = text_of_path("task", task)
     if data is not None and given.get("output") is not None:
+        written = "headway.write_dataset and its path" if of_theory else "headway.write_examples and a study of its path"
         raise UsageError("output: is not allowed beside arrays; allowed: result.save(path) afterwards, or "
-                         "headway.write_dataset and its path in place of the arrays")
+                         f"{written} in place of the arrays")
     return request | {
         "main_thread": threading.current_thread() is threading.main_thread(),
         "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],
         "command": [_call(caller, given, arrays)], "shard": shard,
-        "warning": lambda text: warn(with_names(python_words(text, arguments), names_of(study, "study"))),
+        "warning": lambda text: warn(with_names(python_words(text, arguments), names_of(study, "study") + _MEMORY)),
         "note": _LOG.info}, data, arguments
 
 
@@ -247,7 +259,7 @@ def _source(verb: str, study: Any) -> dict[str, Any]:
         as_file = done is None or isinstance(study, (TrainingResult, Result)) and not done.lends
         source = {"input": file_of(study)} if as_file else {
             "input": "the study of the result", "text": done.study, "earlier": done}
-        return source | ({} if data is None else {"dataset": data.as_in_file() if as_file else data.dataset})
+        return source | ({} if data is None else data.request(as_file))
     file = getattr(study, "file", study)
     return {"input": text_of_path("study", file)}
 

@@ -11,6 +11,8 @@ from headway.progress import Progress
 from headway.signatures import explained
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from headway.latent_results import EvaluateResult, LatentsResult
     from headway.network_results import RemovalResult
     from headway.training_results import TrainingResult
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
 
 @explained("train")
-def train(study: Source, *,
+def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vectors: ArrayLike | None = None,
+          targets: ArrayLike | None = None, loss_mask: ArrayLike | None = None,
+          sets: Mapping[str, Any] | None = None,
           network: str | None = None, layers: int | None = None, model_dim: int | None = None,
           heads: int | None = None, query_dim: int | None = None, attention: str | None = None,
           nonlinearity: str | None = None, encoder_layers: int | None = None,
@@ -46,15 +50,16 @@ def train(study: Source, *,
           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
           shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
           overwrite: bool = False, jobs: int | None = None, dry_run: bool = False) -> TrainingResult:
-    """Train the transformers of a study.
+    """Train the transformers of a study, or one on examples of your own.
 
     The answer is that of the program `headway train`, to the last bit.
 
     Parameters
     ----------
-    study : str, path, Study or TrainingResult
+    study : str, path, Study or TrainingResult, optional
         The path or the name of a study, what `headway.read_study` gives, or a result, whose study is
-        trained again.
+        trained again. Leave it out to train on arrays.
+    {examples}
     {settings}
     {running}
 
@@ -87,12 +92,23 @@ def train(study: Source, *,
     Keys of the task and axes of a sweep go through `settings`, for example
     {"task.terms_per_task": 3, "sweep.train.attention": ["softmax", "linear"]}. Training needs LibTorch.
 
+    Training goes through the examples in a random order, another one in each epoch, which the seed
+    draws; settings={"task.order": "file"} takes them as they are.
+
     Examples
     --------
     >>> import headway
     >>> plan = headway.train("fuzzy-logic-small", steps=1000, dry_run=True)
     >>> plan["parameters"] > 0
     True
+
+    Arrays of your own: is the first token the same as the last?
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(1).integers(0, 4, (600, 5))
+    >>> y = (x[:, 0] == x[:, -1]).astype(int)
+    >>> result = headway.train(tokens=x[100:], targets=y[100:], sets={"test": (x[:100], y[:100])},
+    ...                        layers=1, model_dim=16, heads=2, steps=20)  # doctest: +SKIP
     """
     return compute("train", locals())
 

@@ -143,7 +143,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
         known = data_again(result, data_of_mapping(data))
     if known is not None:
         known.require_unchanged()
-        request["dataset"] = known.dataset
+        request |= known.request()
     if new is not None:
         request["more_inputs"] = [text_of_path("new", new)]
     elif text is not None:

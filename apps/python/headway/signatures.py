@@ -80,6 +80,20 @@ ARRAYS: dict[str, tuple[str, str]] = {
     "head_names": ("sequence of sequence of str, optional", "Names of the heads for tables and figures, one list for each layer."),
 }
 
+#: Examples to train on in place of a study. n examples of `length` tokens.
+EXAMPLES: dict[str, tuple[str, str]] = {
+    "tokens": ("array_like of int of shape (n, length), optional", "Ids of tokens, from 0. Give either these or `vectors`."),
+    "vectors": ("array_like of shape (n, length, width), optional", "Tokens as numbers."),
+    "targets": ("array_like, optional",
+                "Integers are classes from 0: (n,) asks the last token, (n, length) every token. Real numbers are asked by squared "
+                "error: (n,) or (n, outputs) of the last token, (n, length, outputs) of every token."),
+    "loss_mask": ("array_like of shape (n, length), optional",
+                  "1 where a target counts, 0 where it does not; with targets of every token. What it hides may be anything."),
+    "sets": ("mapping of str to tuple or mapping, optional",
+             "Further examples to evaluate, by name: {'test': (tokens, targets)}. The third of a tuple is a loss mask. The set "
+             "'validation' chooses the best weights; without it the loss on the examples of training does."),
+}
+
 #: How a computation runs. These arguments change no number; `shard` only chooses which points are computed.
 RUNNING: dict[str, tuple[str, str]] = {
     "settings": ("mapping of str to value, optional",
@@ -183,6 +197,8 @@ def _group(word: str, verb: str, names: list[str]) -> list[str]:
     keys = keys_of(verb)
     if word == "arrays":
         known = ARRAYS
+    elif word == "examples":
+        known = EXAMPLES
     elif word == "running":
         known = RUNNING
     else:
@@ -234,7 +250,7 @@ def explained(verb: str) -> Callable[[Function], Function]:
     """Decorates a function whose arguments are settings of `verb`: fills the groups of its docstring, and refuses an unknown
     argument with the name of the nearest known one.
 
-    A line "{arrays}", "{settings}" or "{running}" of the docstring stands for all arguments of that group.
+    A line "{arrays}", "{examples}", "{settings}" or "{running}" of the docstring stands for all arguments of that group.
     """
     def explain(function: Function) -> Function:
         names = list(inspect.signature(function).parameters)

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ class Numbers final : public tasks::ArraySource {
     const auto array = py::reinterpret_borrow<py::array>(value);
     shape_.assign(array.shape(), array.shape() + array.ndim());
     // By numpy's own attribute: pybind11 before 2.12 looks where numpy 2 has something else.
-    single_ = array.attr("itemsize").cast<std::size_t>() == sizeof(float);
+    kind_ = array.attr("dtype").attr("kind").cast<char>();
+    item_bytes_ = array.attr("itemsize").cast<std::size_t>();
     data_ = array.data();
     owner_ = std::shared_ptr<PyObject>(py::object(array).release().ptr(), [](PyObject* object) {
       const py::gil_scoped_acquire lock;
@@ -32,13 +34,29 @@ class Numbers final : public tasks::ArraySource {
   [[nodiscard]] const std::vector<Index>& shape() const override { return shape_; }
   [[nodiscard]] Index extent(std::size_t axis) const { return shape_.at(axis); }
 
+  /// Whether its numbers are integers or booleans.
+  [[nodiscard]] bool integers() const { return kind_ != 'f'; }
+
   void read(Index begin, Index count, double* out) const override {
     Index row = 1;
     for (std::size_t axis = 1; axis < shape_.size(); ++axis) row *= shape_[axis];
-    if (single_) {
-      std::copy_n(static_cast<const float*>(data_) + begin * row, count * row, out);
-    } else {
-      std::copy_n(static_cast<const double*>(data_) + begin * row, count * row, out);
+    const auto copy = [&]<class T>(T) {
+      std::copy_n(static_cast<const T*>(data_) + begin * row, count * row, out);
+    };
+    const bool with_sign = kind_ == 'i';
+    switch (item_bytes_) {
+      case 1:
+        return with_sign ? copy(std::int8_t{}) : copy(std::uint8_t{});
+      case 2:
+        return with_sign ? copy(std::int16_t{}) : copy(std::uint16_t{});
+      case 4:
+        return kind_ == 'f' ? copy(float{})
+               : with_sign  ? copy(std::int32_t{})
+                            : copy(std::uint32_t{});
+      default:
+        return kind_ == 'f' ? copy(double{})
+               : with_sign  ? copy(std::int64_t{})
+                            : copy(std::uint64_t{});
     }
   }
 
@@ -53,7 +71,8 @@ class Numbers final : public tasks::ArraySource {
   std::shared_ptr<PyObject> owner_;
   const void* data_ = nullptr;
   std::vector<Index> shape_;
-  bool single_ = false;
+  char kind_ = 'f';  ///< numpy's: f, i, u, b
+  std::size_t item_bytes_ = sizeof(double);
 };
 
 using NumbersHold = std::shared_ptr<const Numbers>;
@@ -170,6 +189,28 @@ std::shared_ptr<tasks::Dataset> make_dataset(const py::dict& given) {
     }
   }
   return dataset;
+}
+
+std::shared_ptr<tasks::ExampleArrays> make_examples(const py::list& sets,
+                                                    const std::string& content_hash) {
+  auto out = std::make_shared<tasks::ExampleArrays>();
+  out->name = tasks::kArraysInMemory;
+  out->content_hash = content_hash;
+  for (const auto& [name, arrays] : sets.cast<std::vector<std::pair<std::string, py::dict>>>()) {
+    const auto array = [given = arrays](const char* key) {
+      tasks::ExampleArray one;
+      if (!given.contains(key)) return one;
+      const auto [place, value] = given[key].cast<std::pair<std::string, py::object>>();
+      const auto numbers = std::make_shared<Numbers>(value);
+      one.place = place;
+      one.integers = numbers->integers();
+      one.numbers = numbers;
+      return one;
+    };
+    out->sets.push_back(
+        {name, array("tokens"), array("vectors"), array("targets"), array("loss_mask")});
+  }
+  return out;
 }
 
 }  // namespace headway::python

@@ -6,6 +6,7 @@
 
 #include "headway/dataset.hpp"
 #include "headway/order_parameters.hpp"
+#include "headway/tasks/example_arrays.hpp"
 
 namespace headway::python {
 
@@ -15,6 +16,12 @@ namespace py = pybind11;
 /// float64 or float32. Inputs, attention and path features are not copied: the data set keeps the
 /// arrays alive, which must not change while it is in use.
 std::shared_ptr<tasks::Dataset> make_dataset(const py::dict& given);
+
+/// Arrays of examples of one's own: [(name of the set, {"tokens": (place in messages, array),
+/// ...}),
+/// ...]. Arrays are C-contiguous, of a real, integer or boolean type.
+std::shared_ptr<tasks::ExampleArrays> make_examples(const py::list& sets,
+                                                    const std::string& content_hash);
 
 /// A matrix from an array of two dimensions, or from a number.
 MatrixXd matrix_of(const py::handle& value);

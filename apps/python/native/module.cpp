@@ -119,6 +119,7 @@ Request request_of(const py::dict& given) {
   options.study_text = taken(given, "text", std::optional<std::string>{});
   options.overlays = taken(given, "overlays", std::vector<std::string>{});
   options.dataset = taken(given, "dataset", std::shared_ptr<tasks::Dataset>{});
+  options.examples = taken(given, "examples", std::shared_ptr<tasks::ExampleArrays>{});
   options.new_inputs = taken(given, "new_inputs", std::shared_ptr<tasks::Dataset>{});
   options.new_text = taken(given, "new_text", std::optional<std::string>{});
   options.more_inputs = taken(given, "more_inputs", std::vector<std::string>{});
@@ -336,6 +337,9 @@ PYBIND11_MODULE(_native, module) {
       module, "Dataset", "Arrays that headway/arrays.py has checked, as a data set.")
       .def(py::init(&make_dataset))
       .def_readwrite("content_hash", &headway::tasks::Dataset::content_hash);
+  py::class_<headway::tasks::ExampleArrays, std::shared_ptr<headway::tasks::ExampleArrays>>(
+      module, "Examples", "Arrays of examples to train on, which headway/examples.py has made.")
+      .def(py::init(&make_examples));
   py::class_<headway::theory::Action, std::shared_ptr<headway::theory::Action>>(
       module, "Action", "The action S(U) of a study at its first point.")
       .def(py::init(&action_of))

@@ -25,9 +25,10 @@ struct Evaluation {
   [[nodiscard]] double metric(std::string_view name) const;
 };
 
-/// How one example of a batch is answered.
+/// How one example of a batch is answered, where its targets count.
 struct ExampleScore {
-  double loss = 0.0;  ///< mean over its scored tokens and outputs
+  double loss = 0.0;  ///< mean over its scored tokens and outputs; NaN where none counts
+  Index tokens = 0;   ///< scored tokens that count
   Index right = 0;    ///< scored targets whose sign, or class, the output has
   double r2 = 0.0;    ///< 1 - loss / variance of its sequence's targets; NaN without one
 };
@@ -43,17 +44,19 @@ std::string example_metric(const TaskFormat& format, const TaskBatch& batch);
 double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
                             const ExampleScore& score);
 
-/// Adds up batches of outputs. Sums are in double and in the order of the calls.
+/// Adds up batches of outputs. Sums are in double and in the order of the calls. Scored tokens of
+/// weight 0 are left out everywhere; all others count the same.
 ///   squared error   r2: mean over examples of 1 - (mean squared error of the example) / (variance
 ///                   of its sequence's targets), where batches carry those variances; an example of
 ///                   variance 0 is left out
 ///                   r2_pooled: 1 - sum of squared errors / sum of squared deviations of the scored
-///                   targets from their mean over all examples
+///                   targets from their mean over all examples, output by output
 ///                   accuracy: share of the scored targets, -1 or +1, whose sign the output has
 ///                   (the format says signs); an output of 0 is wrong
-///   cross-entropy   accuracy: share of examples whose scored tokens are all right (several scored
-///                   tokens, but not every one); else share of tokens
-///                   accuracy_per_feature: share of scored tokens that are right (the same cases)
+///   cross-entropy   accuracy: share of tokens that are right; of examples whose tokens all are,
+///                   where the format says all_or_nothing
+///                   accuracy_per_feature: share of scored tokens that are right (with
+///                   all_or_nothing)
 ///                   bits_per_byte: loss in bits over the bytes of the targets (class_bytes given)
 ///                   perplexity: exp(loss) (every token scored)
 class Evaluator {
@@ -73,7 +76,12 @@ class Evaluator {
   double loss_ = 0.0;  // summed over scored tokens and outputs
   double r2_ = 0.0;
   Index r2_examples_ = 0;
-  double targets_ = 0.0, mean_ = 0.0, deviations_ = 0.0;  // count, running mean and squares
+  /// Of an output: how many targets, their running mean and squares.
+  struct Spread {
+    double targets = 0.0, mean = 0.0, deviations = 0.0;
+  };
+  std::vector<Spread> spreads_;
+  Index tokens_ = 0;  // scored and counted
   Index all_right_ = 0;
   Index tokens_right_ = 0;  // squared error: outputs of the right sign
   double bytes_ = 0.0;

@@ -12,7 +12,7 @@ namespace headway::training {
 enum class LossKind {
   kSquaredError,  ///< mean over examples, scored tokens and outputs of (output - target)^2
   kCrossEntropy,  ///< mean over examples and scored tokens of -log softmax(outputs)[target], nats
-};
+};                // times the weight of each target, where batches have them
 
 /// What a model must know of a task.
 struct TaskFormat {
@@ -24,8 +24,12 @@ struct TaskFormat {
   Index scored = 0;  ///< the last n tokens have targets; from 1 to S
   /// Squared error of labels -1 and +1: the sign of an output is its answer, and has an accuracy.
   bool signs = false;
+  /// Cross-entropy: an example is right where all its scored tokens are; else tokens count one by
+  /// one.
+  bool all_or_nothing = false;
+  bool weighted = false;  ///< batches have weights: some targets do not count
   /// Bytes of text that each class stands for, [O], for bits per byte; empty: no such metric.
-  std::vector<double> class_bytes;
+  std::vector<double> class_bytes = {};
 
   /// Error{kBadStudy} unless all of it makes sense (exactly one of features and vocabulary, ...).
   void validate() const;
@@ -43,6 +47,8 @@ struct TaskBatch {
   /// of the per-example R^2; or empty.
   std::vector<float> target_variances;
   std::vector<std::uint8_t> mask;  ///< [B, S], 0 hides a token from attention; empty: all are seen
+  /// [B, scored], of the loss of each target in training; 0: it counts nowhere. Empty: all are 1.
+  std::vector<float> weights;
 };
 
 /// Where a trainer gets its examples. Any example of any split can be had at any time by its index.
@@ -64,6 +70,8 @@ class TrainingTask {
   virtual void batch(std::string_view split, Index first, Index count, TaskBatch& out) const = 0;
   /// The split whose loss says which checkpoint is the best, where the user names none.
   [[nodiscard]] virtual std::string_view selection_split() const = 0;
+  /// Different examples that training has; 0: they have no end. Beyond them it has them again.
+  [[nodiscard]] virtual Index train_examples() const { return 0; }
 };
 
 /// Error{kBadStudy} with the names of the task's splits unless `split` is one.

@@ -16,6 +16,7 @@
 #include "io/hdf5/describe.hpp"
 #include "io/hdf5/file_seal.hpp"
 #include "io/hdf5/isolated.hpp"
+#include "io/hdf5/shared_array.hpp"
 
 namespace headway::io {
 namespace {
@@ -37,36 +38,6 @@ struct ArrayReader {
   void operator()(const std::string& path, std::vector<std::string>& names) const {
     if (layout.find(path) != nullptr) names = file.read_strings(path);
   }
-};
-
-/// An array of an open file that any thread may read from: HDF5 is entered under an Hdf5Lock.
-class SharedArray final : public tasks::ArraySource {
- public:
-  /// Under an Hdf5Lock.
-  SharedArray(std::shared_ptr<const Hdf5InputFile> file, const std::string& path)
-      : file_(std::move(file)), array_(file_->open_array(path)) {}
-  SharedArray(const SharedArray&) = delete;
-  SharedArray& operator=(const SharedArray&) = delete;
-  ~SharedArray() override {
-    const Hdf5Lock lock;
-    array_.reset();
-    file_.reset();
-  }
-
-  [[nodiscard]] const std::vector<Index>& shape() const override { return array_->info().shape; }
-  /// Errors name the file.
-  void read(Index begin, Index count, double* out) const override {
-    const Hdf5Lock lock;
-    try {
-      array_->read_rows(begin, count, out);
-    } catch (const Error& e) {
-      fail(e.kind(), "{}: {}", file_->file_path(), e.what());
-    }
-  }
-
- private:
-  std::shared_ptr<const Hdf5InputFile> file_;
-  std::optional<Hdf5Array> array_;
 };
 
 /// The examples of a split whose data sets have been checked. Under an Hdf5Lock.

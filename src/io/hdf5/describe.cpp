@@ -5,6 +5,7 @@
 #include "core/fail.hpp"
 #include "headway/io/gram_file.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/first_reading.hpp"
@@ -113,6 +114,7 @@ struct Kind {
 constexpr Kind kKinds[] = {{"headway-result", "Headway result", describe_result},
                            {"headway-dataset", "Headway data set", describe_dataset},
                            {"headway-checkpoint", "Headway checkpoint", describe_checkpoint},
+                           {kExamplesSchema, "Headway examples", describe_examples},
                            {kGramSchema, "Headway Gram matrices", describe_gram}};
 
 /// `faults` are those of the first reading; for a data set all of them.

@@ -31,7 +31,8 @@ TaskFiles task_files() {
           [](const OutOfDistributionSet& set) {
             return std::make_shared<tasks::ImageSet>(
                 read_idx(set.images, set.labels, {tasks::kOneShotSide, set.invert}));
-          }};
+          },
+          read_example_arrays};
 }
 
 }  // namespace headway::io

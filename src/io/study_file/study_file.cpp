@@ -11,6 +11,7 @@
 #include "headway/core/utf8.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "headway/io/training_tasks.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study/sections.hpp"
 #include "io/first_reading.hpp"
@@ -23,9 +24,9 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kLargestStudyFile = std::uint64_t{4} << 20U;
 constexpr std::size_t kLongestName = 190;
 
-/// `headway solve DATA.h5`: a study with everything at its default, as text so that overlays and
-/// messages work as they do for a file.
-std::string study_text_for_dataset(const std::string& file_path) {
+/// `headway solve DATA.h5`, `headway train EXAMPLES.h5`: a study with everything at its default, as
+/// text so that overlays and messages work as they do for a file.
+std::string study_text_for(TaskKind kind, const std::string& file_path) {
   const fs::path path = absolute_path(file_path);
   if (!is_utf8(path.string())) {
     fail(ErrorKind::kBadStudy,
@@ -33,8 +34,8 @@ std::string study_text_for_dataset(const std::string& file_path) {
          "folder",
          file_path);
   }
-  return fmt::format("name = {}\n[task]\nkind = \"dataset\"\nfile = {}\n",
-                     quoted_text(clip(path.stem().string(), kLongestName)),
+  return fmt::format("name = {}\n[task]\nkind = \"{}\"\nfile = {}\n",
+                     quoted_text(clip(path.stem().string(), kLongestName)), word_of(kind),
                      quoted_text(path.lexically_normal().string()));
 }
 
@@ -66,8 +67,10 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
     const std::string text = read_whole_file(file_path, kLargestStudyFile, ErrorKind::kBadStudy);
     return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
   }
-  if (is_dataset_file(file_path)) {
-    return {parse_study(study_text_for_dataset(file_path), file_path, overlays, directory),
+  const bool examples = is_examples_file(file_path);
+  if (examples || is_dataset_file(file_path)) {
+    const TaskKind kind = examples ? TaskKind::kArrays : TaskKind::kDataset;
+    return {parse_study(study_text_for(kind, file_path), file_path, overlays, directory),
             StudyOrigin::kDatasetFile};
   }
   if (is_result_file(file_path)) {

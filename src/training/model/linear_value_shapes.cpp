@@ -36,8 +36,8 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
   if (format.features == 0 || format.loss != LossKind::kSquaredError || format.scored != 1) {
     throw OptionError(
         "train.network = \"linear_value\": must be \"transformer\" for this task. A linear-value "
-        "network needs task.kind = \"omniglot\" or \"fuzzy_logic\": tokens of numbers, one answer "
-        "an example, squared error",
+        "network needs task.kind = \"omniglot\", \"fuzzy_logic\" or \"arrays\": tokens of numbers, "
+        "one answer an example, squared error",
         {"train.network"});
   }
   const Index dim = n.model_dim;

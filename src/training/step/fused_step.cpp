@@ -126,6 +126,7 @@ std::optional<StepAttention> plan_step_attention(const EngineSetup& setup,
 std::string FusedStep::obstacle(const EngineSetup& setup, const StepBatchShape& batch,
                                 const GpuDevice& device) {
   const TransformerOptions& n = setup.model;
+  if (setup.format.weighted) return "targets have weights";
   if (n.encoder_layers > 0 && batch.masked) return "the network has an encoder, and tokens hide";
   constexpr auto kMostLayers = static_cast<Index>(StepPositions::kMostLayers);
   if (n.network == NetworkKind::kLinearValue) {

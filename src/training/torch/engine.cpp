@@ -47,6 +47,7 @@ bool TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* place
   moved |= memory_.put(batch.mask, {examples, x->size(1)}, &placed->input.mask);
   moved |= memory_.put(batch.targets, {examples, format.scored, format.outputs}, &placed->targets);
   moved |= memory_.put(batch.classes, {static_cast<Index>(batch.classes.size())}, &placed->classes);
+  moved |= memory_.put(batch.weights, {examples, format.scored}, &placed->weights);
   return moved;
 }
 
@@ -64,8 +65,14 @@ bool TorchEngine::place(const StepPieces& data) {
 
 Tensor TorchEngine::loss(const Tensor& outputs, const PlacedBatch& batch) const {
   const Tensor numbers = outputs.to(at::kFloat);
-  if (setup_.format.loss == LossKind::kSquaredError) return at::mse_loss(numbers, batch.targets);
-  return at::nll_loss(at::log_softmax(numbers.flatten(0, 1), 1), batch.classes.to(at::kLong));
+  const bool classes = setup_.format.loss == LossKind::kCrossEntropy;
+  const Tensor targets = classes ? batch.classes.to(at::kLong) : batch.targets;
+  const auto mean_or_each = batch.weights.defined() ? at::Reduction::None : at::Reduction::Mean;
+  const Tensor loss =
+      classes ? at::nll_loss(at::log_softmax(numbers.flatten(0, 1), 1), targets, {}, mean_or_each)
+              : at::mse_loss(numbers, targets, mean_or_each);
+  if (!batch.weights.defined()) return loss;
+  return (classes ? loss * batch.weights.flatten() : loss * batch.weights.unsqueeze(2)).mean();
 }
 
 void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {

@@ -43,7 +43,7 @@ auto guarded(int threads, const Work& work) -> decltype(work()) {
 /// A batch on the device.
 struct PlacedBatch {
   ModelInput input;
-  at::Tensor targets, classes;
+  at::Tensor targets, classes, weights;
 };
 
 /// Where a run of a stack has its arrays and meets the others.

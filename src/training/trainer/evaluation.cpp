@@ -24,17 +24,27 @@ bool varies(const TaskBatch& batch, std::size_t b) {
   return !batch.target_variances.empty() && batch.target_variances[b] > 0.0F;
 }
 
+/// Whether scored token `at` of a batch counts.
+bool counts(const TaskBatch& batch, std::size_t at) {
+  return batch.weights.empty() || batch.weights[at] > 0.0F;
+}
+
 ExampleScore squared_error_score(const TaskFormat& format, const TaskBatch& batch, std::size_t b,
                                  std::span<const float> outputs) {
-  const auto count = static_cast<std::size_t>(format.scored * format.outputs);
+  const auto scored = static_cast<std::size_t>(format.scored);
+  const auto each = static_cast<std::size_t>(format.outputs);
   ExampleScore score;
-  for (std::size_t i = b * count; i < (b + 1) * count; ++i) {
-    const double target = batch.targets[i];
-    const double error = outputs[i] - target;
-    score.loss += error * error;
-    if (outputs[i] * target > 0.0) ++score.right;
+  for (std::size_t at = b * scored; at < (b + 1) * scored; ++at) {
+    if (!counts(batch, at)) continue;
+    ++score.tokens;
+    for (std::size_t i = at * each; i < (at + 1) * each; ++i) {
+      const double target = batch.targets[i];
+      const double error = outputs[i] - target;
+      score.loss += error * error;
+      if (outputs[i] * target > 0.0) ++score.right;
+    }
   }
-  score.loss /= static_cast<double>(count);
+  score.loss /= static_cast<double>(score.tokens * format.outputs);
   score.r2 = varies(batch, b) ? 1.0 - score.loss / batch.target_variances[b] : numerics::kUndefined;
   return score;
 }
@@ -45,21 +55,17 @@ ExampleScore cross_entropy_score(const TaskFormat& format, const TaskBatch& batc
   const auto scored = static_cast<std::size_t>(format.scored);
   ExampleScore score;
   for (std::size_t i = b * scored; i < (b + 1) * scored; ++i) {
+    if (!counts(batch, i)) continue;
+    ++score.tokens;
     const std::span<const float> logits = outputs.subspan(i * classes, classes);
     const auto target = static_cast<std::size_t>(batch.classes[i]);
     score.loss += cross_entropy(logits, target);
     const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
     if (static_cast<std::size_t>(best) == target) ++score.right;
   }
-  score.loss /= static_cast<double>(scored);
+  score.loss /= static_cast<double>(score.tokens);
   score.r2 = numerics::kUndefined;
   return score;
-}
-
-/// Whether an example is right only when every scored token is.
-bool all_or_nothing(const TaskFormat& format) {
-  return format.loss == LossKind::kCrossEntropy && format.scored > 1 &&
-         format.scored < format.tokens;
 }
 
 }  // namespace
@@ -91,9 +97,9 @@ double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
   const std::string metric = example_metric(format, batch);
   if (metric == "r2") return score.r2;
   if (metric.empty() || !std::isfinite(score.loss)) return numerics::kUndefined;
-  if (all_or_nothing(format)) return score.right == format.scored ? 1.0 : 0.0;
+  if (format.all_or_nothing) return score.right == score.tokens ? 1.0 : 0.0;
   const Index targets =
-      format.scored * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
+      score.tokens * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
   return static_cast<double>(score.right) / static_cast<double>(targets);
 }
 
@@ -104,23 +110,29 @@ double Evaluation::metric(std::string_view name) const {
   return numerics::kUndefined;
 }
 
-Evaluator::Evaluator(const TaskFormat& format) : format_(format) { format.validate(); }
+Evaluator::Evaluator(const TaskFormat& format) : format_(format) {
+  format.validate();
+  spreads_.resize(static_cast<std::size_t>(format.outputs));
+}
 
 void Evaluator::add(const TaskBatch& batch, std::span<const float> outputs) {
-  const double terms =  // of an example's loss
-      static_cast<double>(format_.scored) *
-      (format_.loss == LossKind::kSquaredError ? static_cast<double>(format_.outputs) : 1.0);
+  const bool numbers = format_.loss == LossKind::kSquaredError;
   const std::vector<ExampleScore> scores = example_scores(format_, batch, outputs);
   for (std::size_t b = 0; b < scores.size(); ++b) {
-    loss_ += scores[b].loss * terms;
-    tokens_right_ += scores[b].right;
-    if (scores[b].right == format_.scored) ++all_right_;
+    const ExampleScore& score = scores[b];
+    if (score.tokens == 0) continue;
+    const double terms =  // of its loss
+        static_cast<double>(score.tokens) * (numbers ? static_cast<double>(format_.outputs) : 1.0);
+    loss_ += score.loss * terms;
+    tokens_ += score.tokens;
+    tokens_right_ += score.right;
+    if (score.right == score.tokens) ++all_right_;
     if (!varies(batch, b)) continue;
     // Undefined outputs make the mean undefined. Were they left out, so would be the column of r2.
-    r2_ += scores[b].r2;
+    r2_ += score.r2;
     ++r2_examples_;
   }
-  if (format_.loss == LossKind::kSquaredError) add_deviations(batch);
+  if (numbers) add_deviations(batch);
   for (const std::int32_t target : batch.classes) {
     if (!format_.class_bytes.empty()) {
       bytes_ += format_.class_bytes[static_cast<std::size_t>(target)];
@@ -130,11 +142,15 @@ void Evaluator::add(const TaskBatch& batch, std::span<const float> outputs) {
 }
 
 void Evaluator::add_deviations(const TaskBatch& batch) {
-  for (const float target : batch.targets) {
-    targets_ += 1.0;  // Welford's running mean and squares
-    const double from_mean = target - mean_;
-    mean_ += from_mean / targets_;
-    deviations_ += from_mean * (target - mean_);
+  const auto outputs = static_cast<std::size_t>(format_.outputs);
+  for (std::size_t i = 0; i < batch.targets.size(); ++i) {
+    if (!counts(batch, i / outputs)) continue;
+    Spread& spread = spreads_[i % outputs];
+    const double target = batch.targets[i];
+    spread.targets += 1.0;  // Welford's running mean and squares
+    const double from_mean = target - spread.mean;
+    spread.mean += from_mean / spread.targets;
+    spread.deviations += from_mean * (target - spread.mean);
   }
 }
 
@@ -142,7 +158,7 @@ Evaluation Evaluator::result() const {
   Evaluation result;
   result.examples = examples_;
   const auto examples = static_cast<double>(examples_);
-  const double tokens = examples * static_cast<double>(format_.scored);
+  const auto tokens = static_cast<double>(tokens_);
   const auto share = [](double part, double whole) {
     return whole > 0.0 ? part / whole : numerics::kUndefined;
   };
@@ -150,18 +166,23 @@ Evaluation Evaluator::result() const {
   const double defined = std::isfinite(loss_) ? 1.0 : numerics::kUndefined;
   if (format_.loss == LossKind::kSquaredError) {
     result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
+    double targets = 0.0, deviations = 0.0;
+    for (const Spread& spread : spreads_) {
+      targets += spread.targets;
+      deviations += spread.deviations;
+    }
     if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});
-    if (deviations_ > 0.0) result.metrics.push_back({"r2_pooled", 1.0 - loss_ / deviations_});
-    if (format_.signs && targets_ > 0.0) {
+    if (deviations > 0.0) result.metrics.push_back({"r2_pooled", 1.0 - loss_ / deviations});
+    if (format_.signs && targets > 0.0) {
       result.metrics.push_back(
-          {"accuracy", defined * static_cast<double>(tokens_right_) / targets_});
+          {"accuracy", defined * static_cast<double>(tokens_right_) / targets});
     }
     return result;
   }
   result.loss = share(loss_, tokens);
-  if (examples_ == 0) return result;
+  if (tokens_ == 0) return result;
   const double token_share = defined * static_cast<double>(tokens_right_) / tokens;
-  if (all_or_nothing(format_)) {
+  if (format_.all_or_nothing) {
     result.metrics.push_back({"accuracy", defined * static_cast<double>(all_right_) / examples});
     result.metrics.push_back({"accuracy_per_feature", token_share});
   } else {

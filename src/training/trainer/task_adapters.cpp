@@ -103,6 +103,7 @@ class SravenTask final : public DrawnTask {
     format_.outputs = options.values;
     format_.loss = LossKind::kCrossEntropy;
     format_.scored = options.features;
+    format_.all_or_nothing = true;
   }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     constexpr std::array kSplits = {SravenSplit::kTrain, SravenSplit::kValidation,

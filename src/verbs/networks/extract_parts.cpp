@@ -39,8 +39,13 @@ std::vector<Part> parts_of(const training::TrainingTask& task, const ExtractOpti
   const std::string test = held_out ? "held_out" : "test";
   std::vector<Part> parts;
   for (const std::string& split : splits) {
+    if (split == training::kSeenSplit) continue;  // no set of its own: train has these examples
     Part part{split, split, wanted.out_of_distribution_examples};
-    if (split == "train") part.examples = wanted.train_examples;
+    const Index distinct = task.train_examples();
+    if (split == "train") {
+      part.examples =
+          distinct > 0 ? std::min(wanted.train_examples, distinct) : wanted.train_examples;
+    }
     if (split == task.selection_split()) {
       part = {split, tasks::kValidationSet, wanted.validation_examples};
     }

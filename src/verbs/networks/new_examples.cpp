@@ -143,6 +143,7 @@ void check_form(const TrainedNetwork& network, const tasks::Dataset& inputs) {
 
 training::TaskFormat format_of(const TrainedNetwork& network) {
   const Study& study = network.study;
+  if (network.format) return *network.format;
   if (study.task.kind() == TaskKind::kOmniglot) return training::one_shot_format();
   if (study.task.kind() != TaskKind::kText) return make_generated_task(study).task->format();
   const std::unique_ptr<tasks::Tokenizer> tokenizer =
@@ -164,6 +165,12 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
   for (const tasks::NamedSplit& set : named_splits(inputs)) {
     const ExampleSource& examples = *set.split.examples;
     const std::string array = array_name(inputs, set.name);
+    if (format.features == 0) {
+      refuse_inputs(inputs.name,
+                    fmt::format("{}: has numbers, and {} reads token ids; allowed: a further set "
+                                "of a file of arrays, for headway evaluate",
+                                array, network.study_name));
+    }
     if (examples.features() != format.features) {
       refuse_inputs(inputs.name,
                     fmt::format("{}: has {} features a token; allowed: {}, as in the "

@@ -104,6 +104,7 @@ class RemovableHeads {
     const Index wanted = study_.prune.trained().examples.value_or(kExamples);
     const Index examples = size > 0 ? std::min(size, wanted) : wanted;
     ExampleQuality out{VectorXd(examples), VectorXd(examples)};
+    Index kept = 0;
     training::TaskBatch batch;
     for (Index first = 0; first < examples; first += kEvaluated) {
       const Index count = std::min(kEvaluated, examples - first);
@@ -112,11 +113,14 @@ class RemovableHeads {
       const auto scores = training::example_scores(task().format(), batch, outputs);
       for (Index i = 0; i < count; ++i) {
         const training::ExampleScore& score = scores[static_cast<std::size_t>(i)];
-        out.score[first + i] = training::example_metric_value(task().format(), batch, score);
-        out.error[first + i] = score.loss;
+        if (score.tokens == 0) continue;  // nothing is asked of it
+        out.score[kept] = training::example_metric_value(task().format(), batch, score);
+        out.error[kept++] = score.loss;
       }
     }
-    if (training::example_metric(task().format(), batch).empty()) out.score.resize(0);
+    out.error.conservativeResize(kept);
+    const bool scored = !training::example_metric(task().format(), batch).empty();
+    out.score.conservativeResize(scored ? kept : 0);
     return out;
   }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include "headway/error.hpp"
 #include "headway/training/training_task.hpp"
 #include "headway/types.hpp"
 
@@ -11,6 +14,12 @@ namespace headway {
 inline void add_label(const training::TaskFormat& format, const training::TaskBatch& batch, Index i,
                       Index place, Eigen::Ref<Eigen::RowVectorXd> row) {
   const Index at = i * format.scored + place;
+  if (!batch.weights.empty() && batch.weights[static_cast<std::size_t>(at)] == 0.0F) {
+    throw Error(ErrorKind::kBadData,
+                fmt::format("scored token {} of {}: its target does not count in some example "
+                            "(loss_mask); must be one that counts in all of them",
+                            place + 1, format.scored));
+  }
   if (format.loss == training::LossKind::kCrossEntropy) {
     row[batch.classes[static_cast<std::size_t>(at)]] = 1.0;
     return;

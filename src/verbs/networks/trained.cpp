@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "headway/core/option_error.hpp"
@@ -134,6 +135,10 @@ Study changed_study(const TrainedNetwork& network, const TaskChange& change) {
                       {"task.kind"});
   }
   check_study(study);
+  if (study.task.kind() == TaskKind::kArrays) {
+    tasks::ArrayCounts& counts = study.task.as<ArraysTaskOptions>().arrays.counts;
+    std::tie(counts.least_vocabulary, counts.least_classes) = sizes_of(network);
+  }
   if (study.task.kind() == TaskKind::kOmniglot) check_same_characters(network, study);
   return study;
 }

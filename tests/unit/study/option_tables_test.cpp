@@ -51,6 +51,7 @@ void for_each_table(const Look& look) {
        training::TransformerOptions());
   look("training::TrainOptions", training::TrainOptions::table(), training::TrainOptions());
   look("training::TextOptions", training::TextOptions::table(), training::TextOptions());
+  look("training::ArrayOptions", training::ArrayOptions::table(), training::ArrayOptions());
   look("tasks::CopyOptions", tasks::CopyOptions::table(), tasks::CopyOptions());
   look("tasks::FuzzyLogicOptions", tasks::FuzzyLogicOptions::table(), tasks::FuzzyLogicOptions());
   look("tasks::SravenOptions", tasks::SravenOptions::table(), tasks::SravenOptions());

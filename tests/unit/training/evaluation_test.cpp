@@ -69,7 +69,7 @@ TEST_CASE("Logits that are no numbers have no accuracy, though the first is as l
 }
 
 TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
-  Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, false, {}});
+  Evaluator evaluator({9, 3, 0, 2, LossKind::kCrossEntropy, 2, false, true});
   TaskBatch batch;
   batch.examples = 2;
   batch.classes = {0, 1, 1, 1};
@@ -82,8 +82,29 @@ TEST_CASE("Accuracy asks for every answer, accuracy per feature for each") {
   CHECK(names_of(result) == std::vector<std::string>{"accuracy", "accuracy_per_feature"});
 }
 
+TEST_CASE("Targets of weight 0 count nowhere, whatever they are") {
+  Evaluator classes({3, 2, 0, 2, LossKind::kCrossEntropy, 2, false, false, true, {}});
+  TaskBatch batch;
+  batch.examples = 2;
+  batch.classes = {0, 1, 1, 0};
+  batch.weights = {0.0F, 1.5F, 0.0F, 0.0F};  // the second example counts nowhere
+  classes.add(batch, std::vector<float>{std::nanf(""), 0, 0, 2, 3, 0, 0, 1});
+  CHECK(classes.result().metric("accuracy") == 1.0);
+  CHECK_THAT(classes.result().loss, WithinRel(std::log1p(std::exp(-2.0)), 1e-12));
+  CHECK(classes.result().examples == 2);
+
+  Evaluator numbers({3, 2, 0, 2, LossKind::kSquaredError, 2, false, false, true, {}});
+  batch.classes.clear();
+  batch.targets = {1, 10, std::nanf(""), 7, 3, 20, 3, 3};
+  batch.weights = {1.0F, 0.0F, 1.0F, 0.0F};
+  numbers.add(batch, std::vector<float>{1, 10, 0, 0, 3, 22, 0, 0});
+  // Outputs have means of their own, here 2 and 15.
+  CHECK_THAT(numbers.result().loss, WithinRel(4.0 / 4, 1e-12));
+  CHECK_THAT(numbers.result().metric("r2_pooled"), WithinRel(1 - 4.0 / (2.0 + 50.0), 1e-12));
+}
+
 TEST_CASE("Bits per byte count the bytes of the targets; perplexity the tokens") {
-  Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, 2, false, {1.0, 3.0}});
+  Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, 2, false, false, false, {1.0, 3.0}});
   TaskBatch batch;
   batch.examples = 1;
   batch.classes = {0, 1};

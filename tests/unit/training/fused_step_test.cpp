@@ -253,6 +253,13 @@ TEST_CASE("A hand-written step in TF32 has rounded gradients", "[torch]") {
   CHECK(relative_to(rounded.gradients[0].values, exact.gradients[0].values, 0.0) > 1e-5);
 }
 
+TEST_CASE("The hand-written step does not serve targets that have weights") {
+  const PatternTask task(5, 2);
+  EngineSetup setup = engine_setup(model_of("softmax"), task, true);
+  setup.format.weighted = true;
+  CHECK(FusedStep::obstacle(setup, {kEngineExamples, false, false}, {}) == "targets have weights");
+}
+
 TEST_CASE("The engine leaves what a hand-written step does not serve to LibTorch", "[torch]") {
   TransformerOptions model = model_of("softmax");
   model.encoder_layers = 1;

@@ -219,8 +219,8 @@ TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
   format.scored = 1;
   const std::string other =
       "train.network = \"linear_value\": must be \"transformer\" for this task. A linear-value "
-      "network needs task.kind = \"omniglot\" or \"fuzzy_logic\": tokens of numbers, one answer an "
-      "example, squared error";
+      "network needs task.kind = \"omniglot\", \"fuzzy_logic\" or \"arrays\": tokens of numbers, "
+      "one answer an example, squared error";
   const auto counted = [&](const auto& change) {
     TaskFormat changed = format;
     change(&changed);

@@ -84,8 +84,8 @@ TEST_CASE("the hash of a task changes with its examples") {
   study.task.set_kind(headway::TaskKind::kDataset);
   CHECK_THROWS_WITH(
       headway::make_generated_task(study),
-      "task.kind = \"dataset\": must be \"fuzzy_logic\", \"sraven\", \"text\" or \"omniglot\" for "
-      "headway train; this kind is for solve, align, prune and sample");
+      "task.kind = \"dataset\": must be \"fuzzy_logic\", \"sraven\", \"text\", \"omniglot\" or "
+      "\"arrays\" for headway train; this kind is for solve, align, prune and sample");
 }
 
 TEST_CASE("sizes of a run are those that were published") {

@@ -27,6 +27,8 @@ struct TrainedNetwork {
   std::string tokenizer;                          ///< as TrainTask's
   bool without_gpu = false;  ///< was trained on a GPU, and there is none here: the CPU reads it
   std::string data_hash;     ///< of the run's data where all runs of the result share it; else ""
+  /// Of its examples, where the study alone does not tell it: that of arrays.
+  std::optional<training::TaskFormat> format;
 };
 
 /// Which network it is, for records about it.
