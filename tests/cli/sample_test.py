@@ -378,7 +378,7 @@ class Checkpoints(ProgramTest):
 
         process = run("sample", self.study, *self.arguments("exact"), "-o", output,
                       preexec_fn=small_disk)
-        self.check(process, 73, "cannot be written")
+        self.check(process, 73, "cannot be written", prints=True)
         self.assertFalse(os.path.exists(output))
         folder = output + ".checkpoint"
         self.assertEqual(os.listdir(folder) if os.path.exists(folder) else [], [])
