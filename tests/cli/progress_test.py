@@ -31,7 +31,7 @@ class Progress(ProgramTest):
 
     def test_a_dumb_terminal_gets_plain_lines(self):
         """As the shell in Emacs is one, which shows the letters of ESC [ K. So does a terminal without a name."""
-        arguments = ("sample", "hmm-four-paths", "--set", "model.widths=[10]", "--set", "sample.draws=1500", "-v")
+        arguments = ("sample", "hmm-four-paths", "--set", "model.widths=[10]", "--set", "sample.draws=300", "-v")
         for kind in ("dumb", ""):
             text = on_terminal(80, *arguments, TERM=kind)
             self.assertNotIn("\x1b", text)
