@@ -87,6 +87,30 @@ class Tokens(unittest.TestCase):
             with self.subTest(kind=kind, changed="side"):
                 self.assert_same(self.measured(model, to_the_left(batch), readout), expected, tolerance)
 
+    def test_the_same_of_a_model_whose_heads_are_named(self):
+        class Encoder(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words = torch.nn.Embedding(50, 16)
+                self.net = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(16, 4, 24, batch_first=True), 2,
+                                                       enable_nested_tensor=False)
+
+            def forward(self, ids, attention_mask):
+                return self.net(self.words(ids), src_key_padding_mask=attention_mask == 0)
+        torch.manual_seed(0)
+        model, mask = Encoder().double(), right_padded(P, S)
+        ids, other = (torch.randint(3, 50, (P, S), generator=torch.Generator().manual_seed(seed)) for seed in (1, 5))
+        batch = {"ids": ids, "attention_mask": mask}
+
+        def measured(given, readout):
+            options = {"readout": readout, "batch_size": 4, "penalty": 1.0}
+            found = {mode: headway.ablate_heads(model, given, SIGNS, mode=mode, **options)["loss_rise"] for mode in ("zero", "mean", "resample")}
+            return found | {"gradient": headway.gradient_sensitivity(model, given, SIGNS, **options)["sensitivity"]}
+        for readout in READOUTS:
+            expected = measured(batch, readout)
+            for given in (batch | {"ids": torch.where(mask == 1, ids, other)}, to_the_left(batch)):
+                self.assert_same(measured(given, readout), expected, 1e-8)
+
     def test_resampling_takes_real_tokens_by_their_number(self):
         """With a batch of all examples each takes from the one before it in the order that the seed gives."""
         model, batch = make_model("Bert").double(), encoded() | {"attention_mask": right_padded(P, S)}
