@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct PredictionFluctuation : MeanFluctuation {
 /// e^T W e of every column e, for some symmetric matrix W.
 using QuadraticForm = std::function<VectorXd(const MatrixXd&)>;
 
+class OrthogonalKernels;
 class PathKernels;
 
 /// Derivatives of the energy's gradient at one U_1 along directions D = F E F^T. Directions and
@@ -71,6 +73,8 @@ class EnergyState {
   /// Estimated rounding errors of the energy, and of dE/dU_1 in units of U_1; 0 where the form has
   /// no estimate.
   double energy_rounding = 0.0, gradient_rounding = 0.0;
+  /// Estimated rounding error of the energy over P C + |energy|: how many of its digits are right.
+  double relative_rounding = 0.0;
   double condition = 1.0;  ///< lower bound of the condition number of what was factorised
   [[nodiscard]] double energy() const { return log_determinant + quadratic; }
 
@@ -183,11 +187,26 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
   /// Without features and labels.
   PathKernels(const KernelSizes& sizes, int threads, KernelForm form);
 
+  /// sum_pi U[(pi, c), (pi, c)] |X_pi(mu)|^2 over (c, mu): K is known to eps of the roots of two of
+  /// them. Cost P C p.
+  [[nodiscard]] VectorXd row_squares(const MatrixXd& u) const;
+  /// evaluate() by orthogonal transformations, for where rounding of K shows beside T. Null where K
+  /// + T I is singular or they are not affordable. Needs features.
+  [[nodiscard]] std::unique_ptr<EnergyState> evaluate_rotated(const MatrixXd& u,
+                                                              double temperature) const;
+  /// Null where they are not affordable.
+  [[nodiscard]] const OrthogonalKernels* orthogonal() const;
+
   MatrixXd features_;  // P x (p N_0)
   MatrixXd labels_;    // P x C
   KernelSizes sizes_;
   int threads_;
   KernelCost cost_;
+
+ private:
+  MatrixXd squares_;  // |X_pi(mu)|^2, P x p
+  mutable std::once_flag rotated_;
+  mutable std::shared_ptr<const OrthogonalKernels> orthogonal_;  // made when first needed
 };
 
 /// Builds the path kernels from scaled features (PathKernels::scale_features) in the form that
@@ -196,18 +215,6 @@ class PathKernels : public std::enable_shared_from_this<PathKernels> {
 std::shared_ptr<const PathKernels> make_path_kernels(MatrixXd scaled_features, MatrixXd labels,
                                                      Index paths,
                                                      const PathKernelOptions& options = {});
-
-/// Expresses scaled features in an orthonormal basis of the directions of R^{N_0} that they span,
-/// over all paths and examples of both matrices: X_pi -> X_pi V, V of N_0 x r. Kernels depend on
-/// inner products of features alone, so that nothing changes but the cost, which falls with N_0.
-/// Images, for example, have blank borders and mirrored halves: many directions are empty. A
-/// direction counts as empty if its eigenvalue in sum_pi X_pi^T X_pi / |X_pi|^2, over both
-/// matrices, is below N_0 eps times the largest. That is the rounding error of the sum, so empty
-/// directions change a kernel by no more than its own rounding. Every path of either matrix has the
-/// same weight, so that a large one hides none. Leaves both as they are where less than a tenth
-/// would be saved or N_0 > 1024. Returns r. Cost: p N_0^2 flops an example and N_0^3 / 3, 9 N_0^3
-/// if a direction is near empty.
-Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths);
 
 /// f = X* (v U) (eq. 16) for projected duals v (N_0 x C p): P_test x C. Cost 2 P_test p N_0 C
 /// flops.

@@ -1,6 +1,7 @@
 #include "headway/architecture.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,8 @@ namespace headway::model {
 namespace {
 
 constexpr Index kLargestWidth = Index{1} << 40;
+constexpr double kSmallestProduct =
+    1e-100;  // of variances: U^{-1} and its square must not overflow
 constexpr Index kLargestPaths = Index{1} << 20;  // with more, U_1 alone would take over 8 TiB
 
 [[noreturn]] void bad(const std::string& message) { throw Error(ErrorKind::kBadStudy, message); }
@@ -70,6 +73,16 @@ void Architecture::validate() const {
       bad(fmt::format("model.variances: s_{}^2 = {}: must be a finite number above 0",
                       i <= l ? std::to_string(i) : "a", variances[i]));
     }
+  }
+  double product = 1.0;  // of U_l at infinite width (eq. 24), from U_a down
+  for (std::size_t i = variances.size() - 1; i > 0; --i) {
+    product *= variances[i];
+    if (product >= kSmallestProduct && product <= 1.0 / kSmallestProduct) continue;
+    bad(fmt::format(
+        "model.variances = [{:g}]: the product of s_a^2 down to s_{}^2, which U_{} is at "
+        "infinite width, is {:.3g}; must be from {:g} to {:g}",
+        fmt::join(variances, ", "), i <= l ? std::to_string(i) : "a",
+        i <= l ? std::to_string(i) : "a", product, kSmallestProduct, 1.0 / kSmallestProduct));
   }
   if (outputs < 1) bad(fmt::format("outputs = {}: must be at least 1", outputs));
 }

@@ -1,6 +1,7 @@
 #include "posterior/feature_energy.hpp"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "headway/model/path_index.hpp"
@@ -11,29 +12,14 @@ namespace {
 using numerics::Transpose;
 using ConstMap = Eigen::Map<const MatrixXd>;
 
-constexpr double kFeatureAdvantage = 0.7;  // from this D / (P C) on D x D matrices are no gain
+constexpr double kToleratedRounding = 1e-8;  // of a pivot
+constexpr double kFeatureAdvantage = 0.7;    // from this D / (P C) on D x D matrices are no gain
 
-// Y of these features. In memory the block of a path is one column of length P N_0, so one product
-// mixes all paths.
-MatrixXd mix(const MatrixXd& features, const MatrixXd& factor, Index outputs) {
-  const Index paths = factor.rows() / outputs;
-  const Index examples = features.rows();
-  const Index entries = features.size() / std::max<Index>(1, paths);
-  const ConstMap columns(features.data(), entries, paths);
-  MatrixXd y(examples * outputs, features.cols() / paths * factor.cols());
-  if (outputs == 1) {
-    Eigen::Map<MatrixXd> mixed(y.data(), entries, factor.cols());
-    numerics::multiply(1.0, columns, Transpose::kNo, factor, Transpose::kNo, 0.0, mixed);
-    return y;
-  }
-  MatrixXd mixed(examples, y.cols());
-  for (Index c = 0; c < outputs; ++c) {
-    numerics::multiply(1.0, columns, Transpose::kNo, model::output_rows(factor, outputs, c),
-                       Transpose::kNo, 0.0,
-                       Eigen::Map<MatrixXd>(mixed.data(), entries, factor.cols()));
-    y.middleRows(c * examples, examples) = mixed;
-  }
-  return y;
+/// Whether rounding of K, or of Y^T Y, shows beside T. `squares`: what its diagonal is known to eps
+/// of.
+bool loses_digits(const numerics::SpdFactor& factor, const VectorXd& squares) {
+  const double lost = (squares.array() / factor.lower().diagonal().array().square()).maxCoeff();
+  return !(std::numeric_limits<double>::epsilon() * lost <= kToleratedRounding);
 }
 
 }  // namespace
@@ -48,7 +34,7 @@ std::optional<FeatureEnergy> FeatureEnergy::evaluate(const MatrixXd& features,
   e.alpha_ = labels.reshaped();
   const Index rows = e.alpha_.size();
   if (rows == 0) return e;
-  e.y_ = mix(features, factor, e.outputs_);
+  e.y_ = theory::mix_outputs(features, factor, e.outputs_);
   const Index columns = e.y_.cols();
   e.by_features_ = static_cast<double>(columns) < kFeatureAdvantage * static_cast<double>(rows) &&
                    temperature >= kSmallestFeatureTemperature;
@@ -56,9 +42,17 @@ std::optional<FeatureEnergy> FeatureEnergy::evaluate(const MatrixXd& features,
   MatrixXd kernel(size, size);
   numerics::rank_update_lower(1.0, e.y_, e.by_features_ ? Transpose::kYes : Transpose::kNo, 0.0,
                               kernel);
+  const VectorXd squares = kernel.diagonal();
   kernel.diagonal().array() += temperature;
   std::optional<numerics::SpdFactor> cholesky = numerics::SpdFactor::factor(std::move(kernel));
-  if (!cholesky) return std::nullopt;
+  if (!cholesky || loses_digits(*cholesky, squares)) {
+    e.rotated_ = theory::OrthogonalRidge::factor(e.y_, e.alpha_, temperature);
+    if (!e.rotated_) return std::nullopt;
+    e.alpha_ = e.rotated_->dual();
+    e.log_determinant_ = e.rotated_->log_determinant();
+    e.quadratic_ = e.rotated_->quadratic();
+    return e;
+  }
   e.factor_ = *std::move(cholesky);
   e.log_determinant_ = e.factor_.log_determinant();
   if (e.by_features_) {
@@ -79,9 +73,11 @@ void FeatureEnergy::gradient(const MatrixXd& features, const MatrixXd& factor,
   over_features.setZero(features.rows(), features.cols());
   if (examples_ == 0) return;
   // (K + T)^{-1} Y, or Y (T + Y^T Y)^{-1}, which is the same.
-  MatrixXd slope =
-      by_features_ ? MatrixXd(factor_.solve(y_.transpose()).transpose()) : factor_.solve(y_);
-  const VectorXd told = numerics::multiply_vector(y_, Transpose::kYes, alpha_);
+  MatrixXd slope = rotated_       ? rotated_->solved()
+                   : by_features_ ? MatrixXd(factor_.solve(y_.transpose()).transpose())
+                                  : factor_.solve(y_);
+  const VectorXd told =
+      rotated_ ? rotated_->told() : numerics::multiply_vector(y_, Transpose::kYes, alpha_);
   slope.noalias() -= alpha_ * told.transpose();
   slope *= 2.0;
   const Index paths = factor.rows() / outputs_;
@@ -102,11 +98,16 @@ void FeatureEnergy::gradient(const MatrixXd& features, const MatrixXd& factor,
 
 theory::Prediction FeatureEnergy::predict(const MatrixXd& features, const MatrixXd& factor) const {
   const Index count = features.rows();
-  const MatrixXd y = mix(features, factor, outputs_);
+  const MatrixXd y = theory::mix_outputs(features, factor, outputs_);
   theory::Prediction prediction;
   prediction.mean = MatrixXd::Zero(count, outputs_);
   prediction.variance = y.rowwise().squaredNorm().reshaped(count, outputs_);
   if (examples_ == 0) return prediction;
+  if (rotated_) {
+    prediction.mean.reshaped() = y * rotated_->told();
+    prediction.variance.reshaped() = rotated_->variance(y);
+    return prediction;
+  }
   prediction.mean.reshaped() = numerics::multiply_vector(
       y, Transpose::kNo, numerics::multiply_vector(y_, Transpose::kYes, alpha_));
   if (by_features_) {  // T y*^T (T + Y^T Y)^{-1} y*

@@ -4,6 +4,7 @@
 
 #include "headway/numerics/dense.hpp"
 #include "headway/path_kernels.hpp"
+#include "headway/theory/orthogonal_ridge.hpp"
 
 namespace headway::posterior {
 
@@ -12,7 +13,8 @@ namespace headway::posterior {
 ///   Y[(c, mu), (k, n)] = sum_pi F[(pi, c), k] X_pi[mu, n],
 /// No kernels between paths are made, because they would serve for one X only. Where Y has fewer
 /// columns D than rows P C, T + Y^T Y of D x D is used instead. That loses digits as |y|^2 / T
-/// grows, and is not done below kSmallestFeatureTemperature.
+/// grows, and is not done below kSmallestFeatureTemperature. Where rounding of either matrix shows
+/// beside T, Y is rotated in their place (theory::OrthogonalRidge).
 class FeatureEnergy {
  public:
   static constexpr double kSmallestFeatureTemperature = 1e-6;
@@ -34,9 +36,10 @@ class FeatureEnergy {
   Index examples_ = 0, outputs_ = 1;
   double temperature_ = 0.0;
   bool by_features_ = false;
-  MatrixXd y_;                  // Y, (P C) x D
-  VectorXd alpha_;              // (K + T)^{-1} y
-  numerics::SpdFactor factor_;  // of K + T, or of T + Y^T Y
+  MatrixXd y_;                                      // Y, (P C) x D
+  VectorXd alpha_;                                  // (K + T)^{-1} y
+  numerics::SpdFactor factor_;                      // of K + T, or of T + Y^T Y
+  std::optional<theory::OrthogonalRidge> rotated_;  // in its place, where K would lose digits
   double log_determinant_ = 0.0, quadratic_ = 0.0;
 };
 

@@ -11,6 +11,7 @@
 #include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "kernel_forms.hpp"
+#include "orthogonal_kernels.hpp"
 #include "path_kernel_forms.hpp"
 #include "rank_part.hpp"
 #include "second_order_blocks.hpp"
@@ -113,6 +114,11 @@ class DistributedState final : public EnergyState {
         mean_(labels - temperature * found.alpha) {
     log_determinant = 2.0 * found.pivots.array().log().sum();
     quadratic = labels.col(0).dot(found.alpha);
+    relative_rounding =
+        rounding_of({.pivots = (found.squares.array() / found.pivots.array().square()).sum(),
+                     .dual = found.alpha.cwiseAbs2().dot(found.squares),
+                     .terms = static_cast<double>(found.alpha.size()),
+                     .quadratic = quadratic});
     condition = std::pow(found.pivots.maxCoeff() / found.pivots.minCoeff(), 2);
     gradient = found.traces - found.projected.transpose() * found.projected;  // eq. 22
     projected_dual_ = std::move(found.projected);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "headway/numerics/symmetric.hpp"
+#include "orthogonal_kernels.hpp"
 #include "variance_curvature.hpp"
 
 namespace headway::theory {
@@ -55,25 +56,47 @@ MatrixXd ExampleSpaceKernels::predictive_mean(const MatrixXd& u, double temperat
   MatrixXd k = renormalized_kernel(u);
   k.diagonal().array() += temperature;
   const std::optional<numerics::SpdFactor> factor = numerics::SpdFactor::factor(std::move(k));
-  if (!factor) return {};
+  const auto lost = [&](const numerics::SpdFactor& f) {
+    const double sum = (row_squares(u).array() / f.lower().diagonal().array().square()).sum();
+    return std::numeric_limits<double>::epsilon() * sum >
+           kToleratedRounding * static_cast<double>(f.size());
+  };
+  if (!factor || lost(*factor)) {
+    if (orthogonal() != nullptr)
+      return orthogonal()->predictive_mean(u, temperature, test_features);
+    if (!factor) return {};
+  }
   return mean_from_dual(test_features, project(factor->solve(label_vector())), u);
 }
 
 ExampleSpaceState::ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixXd u,
-                                     numerics::SpdFactor factor)
+                                     double temperature, numerics::SpdFactor factor)
     : EnergyState(kernels.shared_from_this()),
       kernels_(kernels),
       u_(std::move(u)),
+      temperature_(temperature),
       factor_(std::move(factor)) {
   const VectorXd y = kernels_.label_vector();
   alpha_ = factor_.solve(y);
   log_determinant = factor_.log_determinant();
   quadratic = y.dot(alpha_);
   condition = factor_.condition_estimate();
+  estimate_rounding();
   // K is known to eps |K|, so y^T (K + T)^{-1} y to eps |K| |alpha|^2; tr(K + T) = |L|^2.
   energy_rounding =
       std::numeric_limits<double>::epsilon() * factor_.lower().squaredNorm() * alpha_.squaredNorm();
   projected_dual_ = kernels_.project(alpha_);
+}
+
+void ExampleSpaceState::estimate_rounding() {
+  // K_ij is known to eps of the roots of two row squares: that changes a squared pivot by as much
+  // as its own row square, and y^T (K + T)^{-1} y by alpha^T dK alpha.
+  const VectorXd squares = kernels_.row_squares(u_);
+  const VectorXd pivots = factor_.lower().diagonal();
+  relative_rounding = rounding_of({.pivots = (squares.array() / pivots.array().square()).sum(),
+                                   .dual = alpha_.cwiseAbs2().dot(squares),
+                                   .terms = static_cast<double>(pivots.size()),
+                                   .quadratic = quadratic});
 }
 
 void ExampleSpaceState::differentiate(const MatrixXd& inverse, const MatrixXd& traces) {
@@ -135,67 +158,6 @@ MatrixXd ExampleSpaceState::fisher_information(Precision precision) const {
   if (precision == Precision::kDouble) return theory::fisher_information(blocks());
   return theory::fisher_information(make_blocks(half_solved_in_single(), kernels_.feature_count()));
 }
-
-namespace {
-
-constexpr Index kColumnGroup =
-    8;  // values of d formed together: long enough products, little memory
-
-/// sum_m L^{-1} D_m K^{-1} D_m L^{-T} over a square root of sigma, from the blocks of W.
-template <class Scalar>
-MatrixXd second_order_inner(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& w,
-                            const BlockSetOf<Scalar>& z, const MatrixXd& sigma) {
-  using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
-  constexpr Scalar kOne{1};
-  constexpr Scalar kZero{0};
-  const Index p = z.order;
-  const Index side = z.side;
-  Matrix inner(w.rows(), w.rows());
-  if (z.kind == BlockKind::kFeature) {
-    // W Q W^T with Q_ad = sum_bc sum_m (D_m)_ab (D_m)_cd Z_bc.
-    const MatrixXd pairs = unpack_pair_matrix(sigma, p);
-    Matrix wq = Matrix::Zero(w.rows(), w.cols());
-    for (Index first = 0; first < p; first += kColumnGroup) {
-      const Index group = std::min(kColumnGroup, p - first);
-      Matrix columns(p * p, p * group);
-      for (Index d = first; d < first + group; ++d) {
-        for (Index a = 0; a < p; ++a) {
-          for (Index b = 0; b < p; ++b) {
-            for (Index c = 0; c < p; ++c) {
-              columns(b * p + c, (d - first) * p + a) =
-                  static_cast<Scalar>(pairs(a * p + b, c * p + d));
-            }
-          }
-        }
-      }
-      Matrix q(side * side, p * group);
-      multiply(kOne, z.columns, Transpose::kNo, columns, Transpose::kNo, kZero, q);
-      for (Index d = 0; d < group; ++d) {
-        for (Index a = 0; a < p; ++a) {
-          const Eigen::Map<const Matrix> block(q.col(d * p + a).data(), side, side);
-          multiply(kOne, w.middleCols(a * side, side), Transpose::kNo, block, Transpose::kNo, kOne,
-                   wq.middleCols((first + d) * side, side));
-        }
-      }
-    }
-    multiply(kOne, wq, Transpose::kNo, w, Transpose::kYes, kZero, inner);
-  } else {
-    const MatrixXd root = factor_covariance(sigma);
-    Matrix directions(p * p, root.cols());
-    for (Index m = 0; m < root.cols(); ++m) {
-      const MatrixXd d = numerics::vector_to_symmetric(root.col(m), p);
-      directions.col(m) = Eigen::Map<const VectorXd>(d.data(), d.size()).template cast<Scalar>();
-    }
-    Matrix e(side * side, root.cols());
-    multiply(kOne, z.columns, Transpose::kNo, directions, Transpose::kNo, kZero, e);
-    const Eigen::Map<const Matrix> wide(e.data(), side, side * root.cols());
-    rank_update_lower(kOne, wide, Transpose::kNo, kZero, inner);
-    numerics::mirror_lower(inner);
-  }
-  return inner.template cast<double>();
-}
-
-}  // namespace
 
 MatrixXd ExampleSpaceState::second_order_matrix(const MatrixXd& sigma, Precision precision) const {
   MatrixXd inner;
@@ -262,15 +224,23 @@ Prediction ExampleSpaceState::predict(const MatrixXd& test_features) const {
   const VectorXd mean = cross.transpose() * alpha_;
   factor_.half_solve(cross);
   const VectorXd explained = cross.colwise().squaredNorm();
+  MatrixXd prior = MatrixXd::Zero(tests, c);
   for (Index k = 0; k < c; ++k) {
     const MatrixXd mixed = mix_paths(test_features, output_block(u_, c, k, k));
-    VectorXd prior = VectorXd::Zero(tests);  // column by column: row sums would stride
-    for (Index j = 0; j < mixed.cols(); ++j)
-      prior.array() += mixed.col(j).array() * test_features.col(j).array();
+    for (Index j = 0; j < mixed.cols(); ++j)  // column by column: row sums would stride
+      prior.col(k).array() += mixed.col(j).array() * test_features.col(j).array();
     prediction.mean.col(k) = mean.segment(k * tests, tests);
-    prediction.variance.col(k) = (prior - explained.segment(k * tests, tests)).cwiseMax(0.0);
+    prediction.variance.col(k) = (prior.col(k) - explained.segment(k * tests, tests)).cwiseMax(0.0);
   }
-  return prediction;
+  return with_digits(std::move(prediction), prior, test_features);
+}
+
+Prediction ExampleSpaceState::with_digits(Prediction prediction, const MatrixXd& prior,
+                                          const MatrixXd& test_features) const {
+  const double least = std::numeric_limits<double>::epsilon() / kToleratedRounding;
+  if ((prediction.variance.array() >= least * prior.array()).all()) return prediction;
+  const std::unique_ptr<EnergyState> rotated = kernels_.evaluate_rotated(u_, temperature_);
+  return rotated ? rotated->predict(test_features) : prediction;
 }
 
 MatrixXd quadratic_third_derivative(const EnergyState& state, const MatrixXd& sigma) {

@@ -22,6 +22,8 @@ class ExampleSpaceKernels : public PathKernels {
                                          const MatrixXd& test_features) const override;
   /// Lower triangle of K(U), U symmetric and possibly singular.
   [[nodiscard]] virtual MatrixXd renormalized_kernel(const MatrixXd& u) const { return kernel(u); }
+  using PathKernels::evaluate_rotated;
+  using PathKernels::row_squares;
   /// y as one vector, output-major.
   [[nodiscard]] VectorXd label_vector() const;
   /// X_a^T alpha for all a: N_0 x C p.
@@ -32,7 +34,9 @@ class ExampleSpaceKernels : public PathKernels {
 
 class ExampleSpaceState : public EnergyState {
  public:
-  ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixXd u, numerics::SpdFactor factor);
+  /// `factor` of K(U) + T I.
+  ExampleSpaceState(const ExampleSpaceKernels& kernels, MatrixXd u, double temperature,
+                    numerics::SpdFactor factor);
 
   [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const override;
@@ -58,6 +62,10 @@ class ExampleSpaceState : public EnergyState {
     return projected_dual().transpose() * projected_dual();
   }
   [[nodiscard]] const numerics::SpdFactor& factor() const { return factor_; }
+  /// The prediction, or one by orthogonal transformations where a variance is so small beside its
+  /// prior (P_test x C) that rounding of their difference shows.
+  [[nodiscard]] Prediction with_digits(Prediction prediction, const MatrixXd& prior,
+                                       const MatrixXd& test_features) const;
 
  protected:
   /// sum_m K^{-1} D_m K^{-1} D_m K^{-1} over a square root of sigma.
@@ -66,10 +74,12 @@ class ExampleSpaceState : public EnergyState {
 
   const ExampleSpaceKernels& kernels_;
   MatrixXd u_;
+  double temperature_;
   numerics::SpdFactor factor_;
   VectorXd alpha_;
 
  private:
+  void estimate_rounding();
   [[nodiscard]] numerics::MatrixXf half_solved_in_single() const;
   [[nodiscard]] MatrixXd compute_average_information() const override;
   const BlockSet& blocks() const;
@@ -77,9 +87,5 @@ class ExampleSpaceState : public EnergyState {
   mutable MatrixXd half_solved_;  // W, (P C) x (N_0 C p), made on demand
   mutable BlockSet blocks_;
 };
-
-/// Part of the third derivative that comes from the quadratic form alone: -(v''_a . v_b + v_a .
-/// v''_b + 2 v'_a . v'_b) summed over the directions, with v' = -Z v D, v'' = -2 Z v' D.
-MatrixXd quadratic_third_derivative(const EnergyState& state, const MatrixXd& sigma);
 
 }  // namespace headway::theory

@@ -60,9 +60,9 @@ class ExampleSpaceCurvature final : public EnergyCurvature {
   MatrixXd frame_;
 };
 
-/// For one output, through the whitened features W = L^{-1} X (F kron I), with K + T = L L^T and
-/// b = L^{-1} y. No factor is applied, so single precision keeps its digits whatever the condition
-/// of K + T.
+/// Through the whitened features W = L^{-1} X (F kron I), with K + T = L L^T and b = L^{-1} y. With
+/// several outputs X is lifted, a block for each path and output. No factor is applied, so single
+/// precision keeps its digits whatever the condition of K + T.
 ///   Q = sum_ab E_ab W_a W_b^T,   q = Q b;      M' = -Q + q b^T + b q^T
 ///   M'' = 2 Q^2 - 2 (s b^T + b s^T) - 2 q q^T,   s = Q q;      result_ab = <W_a, M W_b>
 template <class Scalar>
@@ -71,15 +71,13 @@ class WhitenedCurvature final : public EnergyCurvature {
   using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
 
  public:
-  WhitenedCurvature(const ExampleSpaceState& state, const MatrixXd& frame)
-      : threads_(state.kernels().threads()),
+  WhitenedCurvature(const MatrixXd& half, const MatrixXd& half_labels, const MatrixXd& frame,
+                    int threads)
+      : threads_(threads),
         paths_(frame.cols()),
-        w_(mix_paths(Matrix(state.half_solved().template cast<Scalar>()),
-                     Matrix(frame.template cast<Scalar>()), threads_)) {
-    MatrixXd b = state.kernels().label_vector();
-    state.factor().half_solve(b);
-    b_ = b.template cast<Scalar>();
-  }
+        w_(mix_paths(Matrix(half.template cast<Scalar>()), Matrix(frame.template cast<Scalar>()),
+                     threads_)),
+        b_(half_labels.template cast<Scalar>()) {}
 
   [[nodiscard]] MatrixXd apply(const MatrixXd& e) const override {
     Matrix m = kernel_change(e);
@@ -128,13 +126,22 @@ class WhitenedCurvature final : public EnergyCurvature {
 
 }  // namespace
 
+std::unique_ptr<const EnergyCurvature> make_whitened_curvature(const MatrixXd& half,
+                                                               const MatrixXd& half_labels,
+                                                               const MatrixXd& frame,
+                                                               Precision precision, int threads) {
+  if (precision == Precision::kDouble)
+    return std::make_unique<WhitenedCurvature<double>>(half, half_labels, frame, threads);
+  return std::make_unique<WhitenedCurvature<float>>(half, half_labels, frame, threads);
+}
+
 std::unique_ptr<const EnergyCurvature> ExampleSpaceState::curvature(const MatrixXd& frame,
                                                                     Precision precision) const {
   if (!kernels_.cost().whitened_products)
     return std::make_unique<ExampleSpaceCurvature>(*this, frame);
-  if (precision == Precision::kDouble)
-    return std::make_unique<WhitenedCurvature<double>>(*this, frame);
-  return std::make_unique<WhitenedCurvature<float>>(*this, frame);
+  MatrixXd labels = kernels_.label_vector();
+  factor_.half_solve(labels);
+  return make_whitened_curvature(half_solved(), labels, frame, precision, kernels_.threads());
 }
 
 }  // namespace headway::theory

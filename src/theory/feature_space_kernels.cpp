@@ -1,20 +1,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "example_space.hpp"
-#include "frame.hpp"
+#include "feature_space.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/theory/gram.hpp"
 #include "kernel_forms.hpp"
+#include "orthogonal_kernels.hpp"
 #include "path_kernel_forms.hpp"
-#include "second_order_blocks.hpp"
-#include "variance_curvature.hpp"
 
 namespace headway::theory {
 namespace {
@@ -24,84 +22,9 @@ using numerics::SpdFactor;
 using numerics::Transpose;
 
 constexpr double kCancelled = 1e-3;  // of |y|^2: a smaller difference has lost too many digits
+constexpr double kFewColumns = 0.9;  // of the examples: D^3 a step against P^3
 
-/// Woodbury form (eq. 30) from Gram matrices alone (eq. 64). With U = F F^T and F of r columns,
-/// A = (F kron I)^T G (F kron I), r N_0 square, is G_F of eq. 30; G is lifted to the outputs:
-///   logdet(K + T) = (P C - r N_0) log T + logdet(T + A),   v~ = F^T X^T alpha = (T + A)^{-1} F^T b
-///   F^T X^T (K + T)^{-1} X F = I - T (T + A)^{-1}: no division by T, so the gradient loses no
-///   digits at small temperatures, where F can be divided by.
-class FeatureSpaceKernels final : public PathKernels {
- public:
-  FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths, int threads);
-  FeatureSpaceKernels(GramMatrices data, Index paths, int threads)
-      : PathKernels({data.examples, paths, data.gram.rows() / paths, data.outputs()}, threads,
-                    KernelForm::kGram),
-        data_(std::move(data)) {}
-
-  [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
-                                                      double temperature) const override;
-  [[nodiscard]] MatrixXd predictive_mean(const MatrixXd& u, double temperature,
-                                         const MatrixXd& test_features) const override;
-  [[nodiscard]] const GramMatrices& data() const { return data_; }
-  /// A = (F kron I)^T G (F kron I): r N_0 square.
-  [[nodiscard]] MatrixXd framed_gram(const MatrixXd& frame) const;
-  /// (F kron I)^T b: N_0 x r.
-  [[nodiscard]] MatrixXd framed_projection(const MatrixXd& frame) const;
-  /// |Y - X F v~|^2, from rows that stand for the examples where there are none: `weights` = F v~.
-  [[nodiscard]] double misfit(const MatrixXd& weights) const;
-
- private:
-  GramMatrices data_;
-  mutable std::once_flag factored_;
-  mutable GramRows rows_;
-};
-
-class FeatureSpaceState final : public EnergyState {
- public:
-  /// `frame` = F, `factor` of T + A.
-  FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame frame, SpdFactor factor,
-                    double temperature);
-
-  [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
-      const MatrixXd& frame, Precision precision) const override;
-  /// Always in double precision: the blocks are at hand.
-  [[nodiscard]] MatrixXd fisher_information(Precision /*precision*/) const override {
-    return theory::fisher_information(blocks());
-  }
-  [[nodiscard]] MatrixXd contract_third_derivative(const MatrixXd& sigma,
-                                                   Precision precision) const override;
-  [[nodiscard]] Prediction predict(const MatrixXd& test_features) const override;
-  [[nodiscard]] MatrixXd apply_projected_inverse(const MatrixXd& u) const override {
-    MatrixXd result(u.rows(), u.cols());
-    multiply(1.0, projected_inverse(), Transpose::kNo, u, Transpose::kNo, 0.0, result);
-    return result;
-  }
-  [[nodiscard]] QuadraticForm second_order_form(const MatrixXd& directions) const override;
-
- private:
-  /// Z = X^T (K + T)^{-1} X in the original (not whitened) features, lifted to the outputs.
-  const MatrixXd& projected_inverse() const;
-  /// The gradient at a U that cannot be divided by: Z and v in the original features, by one
-  /// division by T.
-  void differentiate_at_singular();
-  void differentiate_in_frame();
-  [[nodiscard]] double quadratic_form(const MatrixXd& framed) const;
-  /// sum_m (D_m kron I) Z (D_m kron I) for sigma = sum_m D_m D_m^T in svec coordinates, block by
-  /// block.
-  [[nodiscard]] MatrixXd second_order_matrix(const MatrixXd& sigma) const;
-  [[nodiscard]] MatrixXd compute_average_information() const override;
-  const BlockSet& blocks() const;
-
-  const FeatureSpaceKernels& kernels_;
-  MatrixXd frame_;
-  MatrixXd inverse_frame_;  // empty if F cannot be divided by
-  SpdFactor factor_;
-  double temperature_;
-  MatrixXd dual_;      // v~, N_0 x r
-  MatrixXd whitened_;  // I - T (T + A)^{-1}, empty if F cannot be divided by
-  mutable MatrixXd projected_inverse_;
-  mutable BlockSet blocks_;
-};
+}  // namespace
 
 FeatureSpaceKernels::FeatureSpaceKernels(MatrixXd features, MatrixXd labels, Index paths,
                                          int threads)
@@ -128,6 +51,15 @@ MatrixXd FeatureSpaceKernels::framed_projection(const MatrixXd& frame) const {
   return framed;
 }
 
+MatrixXd FeatureSpaceKernels::framed_squares(const MatrixXd& frame) const {
+  const VectorXd sizes = data_.gram.diagonal().cwiseMax(0.0).cwiseSqrt();
+  const Eigen::Map<const MatrixXd> by_path(sizes.data(), feature_count(), paths());
+  MatrixXd squares = MatrixXd::Zero(feature_count(), frame.cols());
+  for (Index c = 0; c < outputs(); ++c)
+    squares += (by_path * model::output_rows(frame, outputs(), c).cwiseAbs()).cwiseAbs2();
+  return squares;
+}
+
 double FeatureSpaceKernels::misfit(const MatrixXd& weights) const {
   const bool has_examples = features_.size() > 0;
   if (!has_examples) std::call_once(factored_, [this] { rows_ = rows_of_gram(data_); });
@@ -151,11 +83,27 @@ FeatureSpaceState::FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame f
   const double rest = static_cast<double>(kernels_.examples() * kernels_.outputs() - dual_.size());
   log_determinant = rest * std::log(temperature_) + factor_.log_determinant();
   condition = factor_.condition_estimate();
+  estimate_rounding();
   if (frame.invertible) {
     differentiate_in_frame();
   } else {
     differentiate_at_singular();
   }
+}
+
+void FeatureSpaceState::estimate_rounding() {
+  // A pivot of T + A loses what A_jj is known to. The quadratic form is least at v~, so that only
+  // the square of the error of v~ counts.
+  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+  const MatrixXd squares = kernels_.framed_squares(frame_);
+  const Eigen::ArrayXd pivots = factor_.lower().diagonal().array().square();
+  const Eigen::ArrayXd lost = squares.reshaped().array() / pivots;
+  const double dual = dual_.cwiseAbs2().cwiseProduct(squares).sum() / temperature_;
+  relative_rounding =
+      rounding_of({.pivots = lost.sum(),
+                   .dual = std::min(1.0, kEpsilon * lost.maxCoeff() / kToleratedRounding) * dual,
+                   .terms = static_cast<double>(kernels_.examples() * kernels_.outputs()),
+                   .quadratic = quadratic});
 }
 
 double FeatureSpaceState::quadratic_form(const MatrixXd& framed) const {
@@ -226,9 +174,14 @@ std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
   MatrixXd a = framed_gram(frame->matrix);
   a.diagonal().array() += temperature;
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
-  if (!factor) return nullptr;
-  return std::make_unique<FeatureSpaceState>(*this, std::move(*frame), std::move(*factor),
-                                             temperature);
+  const bool rotates = features_.size() > 0;
+  if (!factor) return rotates ? evaluate_rotated(u, temperature) : nullptr;
+  auto state = std::make_unique<FeatureSpaceState>(*this, std::move(*frame), std::move(*factor),
+                                                   temperature);
+  if (rotates && state->relative_rounding > kToleratedRounding) {
+    if (std::unique_ptr<EnergyState> rotated = evaluate_rotated(u, temperature)) return rotated;
+  }
+  return state;
 }
 
 MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperature,
@@ -239,6 +192,15 @@ MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperat
   MatrixXd a = framed_gram(frame->matrix);
   a.diagonal().array() += temperature;
   const std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
+  const auto lost = [&] {
+    const MatrixXd squares = framed_squares(frame->matrix);
+    return std::numeric_limits<double>::epsilon() *
+               (squares.reshaped().array() / factor->lower().diagonal().array().square())
+                   .maxCoeff() >
+           kToleratedRounding;
+  };
+  if (features_.size() > 0 && (!factor || lost()) && orthogonal() != nullptr)
+    return orthogonal()->predictive_mean(u, temperature, test_features);
   if (!factor) return {};
   const MatrixXd framed = framed_projection(frame->matrix);
   const MatrixXd flat = factor->solve(Eigen::Map<const MatrixXd>(framed.data(), framed.size(), 1));
@@ -251,107 +213,6 @@ const MatrixXd& FeatureSpaceState::projected_inverse() const {
   if (projected_inverse_.size() == 0)
     projected_inverse_ = block_congruence(whitened_, inverse_frame_);
   return projected_inverse_;
-}
-
-const BlockSet& FeatureSpaceState::blocks() const {
-  if (blocks_.columns.size() != 0) return blocks_;
-  const Index p = kernels_.order();
-  const Index n0 = kernels_.feature_count();
-  const MatrixXd& z = projected_inverse();
-  blocks_.kind = BlockKind::kFeature;
-  blocks_.order = p;
-  blocks_.side = n0;
-  blocks_.columns.resize(n0 * n0, p * p);
-  for (Index a = 0; a < p; ++a) {
-    for (Index b = 0; b < p; ++b) {
-      Eigen::Map<MatrixXd>(blocks_.columns.col(a * p + b).data(), n0, n0) =
-          z.block(a * n0, b * n0, n0, n0);
-    }
-  }
-  return blocks_;
-}
-
-MatrixXd FeatureSpaceState::compute_average_information() const {
-  // (C_k alpha)^T K^{-1} (C_l alpha) = (E_k v)^T Z (E_l v)
-  const Index p = kernels_.order();
-  const Index n0 = kernels_.feature_count();
-  MatrixXd ev = MatrixXd::Zero(p * n0, numerics::symmetric_size(p));
-  for (Index a = 0; a < p; ++a) {
-    for (Index b = 0; b < p; ++b) {
-      const double scale = a == b ? 1.0 : 0.5 * numerics::symmetric_weight(a, b);
-      ev.col(numerics::symmetric_index(a, b)).segment(a * n0, n0) += scale * projected_dual_.col(b);
-    }
-  }
-  const MatrixXd zev = apply_projected_inverse(ev);
-  MatrixXd information(ev.cols(), ev.cols());
-  multiply(1.0, ev, Transpose::kYes, zev, Transpose::kNo, 0.0, information);
-  return 0.5 * (information + information.transpose());
-}
-
-MatrixXd FeatureSpaceState::second_order_matrix(const MatrixXd& sigma) const {
-  const BlockSet& z = blocks();
-  const Index p = z.order;
-  const Index n0 = z.side;
-  const MatrixXd pairs = unpack_pair_matrix(sigma, p);
-  MatrixXd q(p * n0, p * n0);
-  for (Index a = 0; a < p; ++a) {
-    for (Index d = 0; d < p; ++d) {
-      VectorXd coefficients(p * p);
-      for (Index b = 0; b < p; ++b) {
-        for (Index c = 0; c < p; ++c) coefficients[b * p + c] = pairs(a * p + b, c * p + d);
-      }
-      const VectorXd block = numerics::multiply_vector(z.columns, Transpose::kNo, coefficients);
-      q.block(a * n0, d * n0, n0, n0) = Eigen::Map<const MatrixXd>(block.data(), n0, n0);
-    }
-  }
-  return q;
-}
-
-QuadraticForm FeatureSpaceState::second_order_form(const MatrixXd& directions) const {
-  MatrixXd w;
-  if (directions.cols() < kernels_.order()) {  // cheaper, and Sigma may be too large to hold
-    w = MatrixXd::Zero(projected_dual_.size(), projected_dual_.size());
-    for (const MatrixXd& d : matrices_of(directions, kernels_.order()))
-      w += block_congruence(projected_inverse(), d);
-  } else {
-    w = second_order_matrix(directions * directions.transpose());
-  }
-  return [w = std::move(w)](const MatrixXd& e) {
-    MatrixXd image(e.rows(), e.cols());
-    multiply(1.0, w, Transpose::kNo, e, Transpose::kNo, 0.0, image);
-    return VectorXd(e.cwiseProduct(image).colwise().sum().transpose());
-  };
-}
-
-MatrixXd FeatureSpaceState::contract_third_derivative(const MatrixXd& sigma,
-                                                      Precision /*precision*/) const {
-  // 2 tr_{N_0}[Z Q Z] with Q = sum_m D_m Z D_m.
-  const Index p = kernels_.order();
-  const Index n0 = kernels_.feature_count();
-  const MatrixXd q = second_order_matrix(sigma);
-  const MatrixXd qz = apply_projected_inverse(q).transpose();  // (Z Q)^T = Q Z for symmetric Q, Z
-  const MatrixXd& full = projected_inverse();
-  MatrixXd result(p, p);
-  for (Index a = 0; a < p; ++a) {
-    for (Index b = 0; b < p; ++b) {
-      // tr[(Z Q Z)_ab] = sum over rows of block-row a of Z with block-column b of Q Z
-      result(a, b) =
-          2.0 *
-          full.middleRows(a * n0, n0).cwiseProduct(qz.middleCols(b * n0, n0).transpose()).sum();
-    }
-  }
-  return 0.5 * (result + result.transpose()) + quadratic_third_derivative(*this, sigma);
-}
-
-std::unique_ptr<const EnergyCurvature> FeatureSpaceState::curvature(const MatrixXd& frame,
-                                                                    Precision /*precision*/) const {
-  // In the frame of U itself projected_inverse() would only multiply by F^{-1}, and then by F
-  // again.
-  if (whitened_.size() != 0 && frame.rows() == frame_.rows() && frame.cols() == frame_.cols() &&
-      frame == frame_)
-    return make_feature_space_curvature(whitened_, projected_dual_ * frame_);
-  return make_feature_space_curvature(block_congruence(projected_inverse(), frame),
-                                      projected_dual_ * frame);
 }
 
 Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
@@ -368,10 +229,6 @@ Prediction FeatureSpaceState::predict(const MatrixXd& test_features) const {
   }
   return prediction;
 }
-
-constexpr double kFewColumns = 0.9;  // of the examples: D^3 a step against P^3
-
-}  // namespace
 
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads) {
   return std::make_shared<FeatureSpaceKernels>(std::move(data), paths, threads);

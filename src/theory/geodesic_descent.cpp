@@ -23,7 +23,10 @@ constexpr double kRoundings = 10.0;  // times the estimate, which is good to an 
 constexpr double kNoise = 1e-12;     // of S, at least
 constexpr double kStill = 1e-9;      // a step in log U below this counts as none
 constexpr std::size_t kSpins = 3;  // steps that stand still, before the gradient counts as rounding
-constexpr double kUneven = 1e3;    // widths this far apart need more than a small gradient
+constexpr double kFar = 1e3;  // times the terms: the slope of a start that is far from the labels
+constexpr int kLargestGrowths = 40;
+constexpr double kCloseGrowth = 0.2;  // of log U_1
+constexpr double kUneven = 1e3;       // widths this far apart need more than a small gradient
 
 }  // namespace
 
@@ -77,9 +80,44 @@ SaddlePoint GeodesicDescent::run(const OrderParameters& start, const char* name)
                             "start: must be larger, or there must be more features than examples",
                             action_.temperature()));
   }
+  if (first_layer_slope(evaluation_) < -kFar * first_layer_terms()) grow_to_labels();
   summary_.optimizer = name;
   record(0.0);
   return descend();
+}
+
+double GeodesicDescent::first_layer_slope(const Action::Evaluation& at) const {
+  return at.gradient.front().cwiseProduct(u_.layers.front()).sum();
+}
+
+/// What the slope is made of where labels are of the size that U predicts.
+double GeodesicDescent::first_layer_terms() const {
+  const model::Architecture& a = action_.architecture();
+  return static_cast<double>(action_.kernels().examples() * a.outputs) +
+         static_cast<double>(a.width(1)) * static_cast<double>(u_.layers.front().rows());
+}
+
+/// Multiplies U_1 by the number where the action is least, with the layers above in closed form
+/// (eq. 26). Labels of thousands need a U that is as much larger than the prior's, and on the way
+/// there Newton's method would follow a narrow valley in short steps.
+void GeodesicDescent::grow_to_labels() {
+  const OrderParameters start = u_;
+  double low = 0.0, high = std::numeric_limits<double>::infinity();  // of the logarithm
+  double here = 1.0;
+  for (int step = 0; step < kLargestGrowths && high - low > kCloseGrowth; ++step) {
+    OrderParameters trial = start;
+    trial.layers.front() *= std::exp(here);
+    eliminate_upper_layers(action_.architecture(), trial);
+    Action::Evaluation next = evaluate(trial);
+    const bool rises =
+        !next.energy || next.gradient.front().cwiseProduct(trial.layers.front()).sum() > 0.0;
+    if (next.energy && next.value < evaluation_.value) {
+      u_ = std::move(trial);
+      evaluation_ = std::move(next);
+    }
+    (rises ? high : low) = here;
+    here = std::isfinite(high) ? 0.5 * (low + high) : 2.0 * here;
+  }
 }
 
 SaddlePoint GeodesicDescent::run_on(const OrderParameters& here, SaddlePointSummary summary) {

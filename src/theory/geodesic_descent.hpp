@@ -67,6 +67,10 @@ class GeodesicDescent {
  private:
   Action::Evaluation evaluate(const OrderParameters& u);
   SaddlePoint descend();
+  /// d/dt of the action along U_1 e^t at t = 0.
+  [[nodiscard]] double first_layer_slope(const Action::Evaluation& at) const;
+  [[nodiscard]] double first_layer_terms() const;
+  void grow_to_labels();
   void record(double log_step);
   [[nodiscard]] bool settled(double norm) const;
   bool finished();

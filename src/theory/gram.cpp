@@ -106,7 +106,12 @@ std::string gram_fault(const GramMatrices& data, Index paths) {
 GramRows rows_of_gram(const GramMatrices& data) {
   const Index d = data.gram.rows();
   const Index p = std::min(data.examples, d + data.outputs());
-  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(data.gram, true);
+  // Every feature in units of its own size, so that a large one hides none.
+  const VectorXd sizes = data.gram.diagonal().unaryExpr(
+      [](double square) { return square > 0.0 ? std::sqrt(square) : 1.0; });
+  const VectorXd over = sizes.cwiseInverse();
+  const numerics::SymmetricEigen eigen =
+      numerics::symmetric_eigen(over.asDiagonal() * data.gram * over.asDiagonal(), true);
   // The largest eigenvalues come last. Those below `least` are zero, but for rounding of the sums.
   const double least =
       static_cast<double>(d) * std::numeric_limits<double>::epsilon() * eigen.values[d - 1];
@@ -115,8 +120,8 @@ GramRows rows_of_gram(const GramMatrices& data) {
   for (; rank < std::min(p, d) && eigen.values[d - 1 - rank] > least; ++rank) {
     const double root = std::sqrt(eigen.values[d - 1 - rank]);
     const auto direction = eigen.vectors.col(d - 1 - rank);
-    rows.features.row(rank) = root * direction.transpose();
-    rows.labels.row(rank) = direction.transpose() * data.projection / root;
+    rows.features.row(rank) = root * direction.cwiseProduct(sizes).transpose();
+    rows.labels.row(rank) = direction.cwiseProduct(over).transpose() * data.projection / root;
   }
   // Rows without features get the rest of the labels, which has rank P - r at most.
   const MatrixXd left = data.label_square - rows.labels.transpose() * rows.labels;

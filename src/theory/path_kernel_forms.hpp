@@ -22,6 +22,17 @@ inline constexpr Index kPathsWorthSending = 32;
 /// (N_0 x C p) in the frame's coordinates, X~ = X (F kron I).
 std::unique_ptr<const EnergyCurvature> make_feature_space_curvature(MatrixXd z, MatrixXd v);
 
+/// The curvature from whitened features H = L^{-1} X (lifted for several outputs) and labels
+/// L^{-1} y, K + T = L L^T.
+std::unique_ptr<const EnergyCurvature> make_whitened_curvature(const MatrixXd& half,
+                                                               const MatrixXd& half_labels,
+                                                               const MatrixXd& frame,
+                                                               Precision precision, int threads);
+
+/// -(v''_a . v_b + v_a . v''_b + 2 v'_a . v'_b) summed over directions, the part of the third
+/// derivative that comes from the quadratic form alone, with v' = -Z v D, v'' = -2 Z v' D.
+MatrixXd quadratic_third_derivative(const EnergyState& state, const MatrixXd& sigma);
+
 /// U[(., c), (., d)]: p x p.
 MatrixXd output_block(const MatrixXd& u, Index outputs, Index c, Index d);
 

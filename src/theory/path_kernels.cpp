@@ -10,6 +10,7 @@
 #include "headway/numerics/symmetric.hpp"
 #include "headway/numerics/tiles.hpp"
 #include "kernel_forms.hpp"
+#include "orthogonal_kernels.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -23,10 +24,38 @@ PathKernels::PathKernels(MatrixXd features, MatrixXd labels, Index paths, int th
       labels_(std::move(labels)),
       sizes_{features_.rows(), paths, features_.cols() / paths, labels_.cols()},
       threads_(threads),
-      cost_(kernel_cost(sizes_, form, compact)) {}
+      cost_(kernel_cost(sizes_, form, compact)),
+      squares_(sizes_.examples, paths) {
+  const Index n0 = sizes_.feature_count;
+  for (Index a = 0; a < paths; ++a) {
+    squares_.col(a).setZero();  // column by column: row sums would stride
+    for (Index i = 0; i < n0; ++i) squares_.col(a) += features_.col(a * n0 + i).cwiseAbs2();
+  }
+}
 
 PathKernels::PathKernels(const KernelSizes& sizes, int threads, KernelForm form)
     : sizes_(sizes), threads_(threads), cost_(kernel_cost(sizes_, form)) {}
+
+VectorXd PathKernels::row_squares(const MatrixXd& u) const {
+  const VectorXd diagonal = u.diagonal();
+  const Eigen::Map<const MatrixXd> weights(diagonal.data(), outputs(), paths());
+  const MatrixXd rows = squares_ * weights.transpose();
+  return rows.reshaped();
+}
+
+const OrthogonalKernels* PathKernels::orthogonal() const {
+  if (!OrthogonalKernels::affordable(sizes_)) return nullptr;
+  std::call_once(rotated_, [this] {
+    orthogonal_ = std::make_shared<const OrthogonalKernels>(features_, labels_, paths());
+  });
+  return orthogonal_.get();
+}
+
+std::unique_ptr<EnergyState> PathKernels::evaluate_rotated(const MatrixXd& u,
+                                                           double temperature) const {
+  const OrthogonalKernels* rotated = orthogonal();
+  return rotated ? rotated->evaluate(shared_from_this(), u, temperature) : nullptr;
+}
 
 MatrixXd PathKernels::scale_features(const RowMatrixXd& path_features, Index paths,
                                      double input_variance) {
@@ -106,21 +135,6 @@ numerics::MatrixXf mix_paths(const numerics::MatrixXf& features, const numerics:
 
 namespace {
 
-constexpr Index kLargestReduced = 1024;  // N_0 up to which the spectrum is looked at
-constexpr double kWorthReducing = 0.9;   // of N_0
-constexpr double kFarFromEmpty = 100.0;  // times the bound below which a direction counts as empty
-
-/// X_pi V for every path.
-MatrixXd rotate_features(const MatrixXd& features, const MatrixXd& v, Index paths) {
-  MatrixXd rotated(features.rows(), v.cols() * paths);
-  if (features.rows() == 0) return rotated;
-  for (Index a = 0; a < paths; ++a) {
-    multiply(1.0, features.middleCols(a * v.rows(), v.rows()), Transpose::kNo, v, Transpose::kNo,
-             0.0, rotated.middleCols(a * v.cols(), v.cols()));
-  }
-  return rotated;
-}
-
 /// Weights N_0 x (path, output), rearranged with a column for each output: p N_0 x C.
 MatrixXd by_output(const MatrixXd& weights, Index outputs) {
   const Index n0 = weights.rows();
@@ -142,35 +156,6 @@ MatrixXd mean_from_weights(const MatrixXd& test_features, const MatrixXd& weight
 }
 
 }  // namespace
-
-Index drop_empty_directions(MatrixXd& train_features, MatrixXd& other_features, Index paths) {
-  const Index n0 = train_features.cols() / paths;
-  if (n0 > kLargestReduced) return n0;
-  MatrixXd gram = MatrixXd::Zero(n0, n0);
-  for (const MatrixXd* x : {&train_features, &other_features}) {
-    if (x->rows() == 0) continue;
-    for (Index a = 0; a < paths; ++a) {
-      const double square = x->middleCols(a * n0, n0).squaredNorm();
-      if (square == 0.0) continue;
-      numerics::rank_update_lower(1.0 / square, x->middleCols(a * n0, n0), Transpose::kYes, 1.0,
-                                  gram);
-    }
-  }
-  if (!gram.allFinite()) return n0;
-  const double rounding = static_cast<double>(n0) * std::numeric_limits<double>::epsilon();
-  // Mostly no direction is near empty. A Cholesky factor shows that in a thirtieth of the time.
-  MatrixXd shifted = gram;
-  shifted.diagonal().array() -= kFarFromEmpty * rounding * gram.trace();
-  if (numerics::SpdFactor::factor(std::move(shifted))) return n0;
-  const numerics::SymmetricEigen eigen = numerics::symmetric_eigen(std::move(gram), true);
-  const double smallest = rounding * eigen.values[n0 - 1];
-  const Index kept = std::max<Index>(1, (eigen.values.array() > smallest).count());
-  if (static_cast<double>(kept) > kWorthReducing * static_cast<double>(n0)) return n0;
-  const MatrixXd v = eigen.vectors.rightCols(kept);  // of the largest
-  train_features = rotate_features(train_features, v, paths);
-  other_features = rotate_features(other_features, v, paths);
-  return kept;
-}
 
 MatrixXd mean_from_dual(const MatrixXd& test_features, const MatrixXd& dual, const MatrixXd& u) {
   const Index paths = test_features.cols() / dual.rows();

@@ -238,7 +238,11 @@ std::optional<SharedRows> RankPart::multiply(const MatrixXd& b, const SharedRows
 }
 
 void RankPart::solve_labels(MatrixXd& a, double temperature, Evaluation& result) const {
-  for_diagonal([&](Index, Index row, Index j) { a(row, j) += temperature; });
+  MatrixXd mine = MatrixXd::Zero(place_.rows.size, 3);
+  for_diagonal([&](Index i, Index row, Index j) {
+    mine(i, 2) = a(row, j);
+    a(row, j) += temperature;
+  });
   // Ranks without a place in the grid are told the outcome.
   std::array<double, 1> positive{cholesky_->factor(a) ? 1.0 : 0.0};
   broadcast(ranks_, positive);
@@ -246,7 +250,6 @@ void RankPart::solve_labels(MatrixXd& a, double temperature, Evaluation& result)
   if (!result.positive) return;
   VectorXd b = own_rows(labels_, place_.rows);
   cholesky_->solve(a, b);
-  MatrixXd mine = MatrixXd::Zero(place_.rows.size, 2);
   for_diagonal([&](Index i, Index row, Index j) { mine(i, 0) = a(row, j); });
   if (place_.grid.column == 0) {
     place_.rows.for_each_run([&](Index first, Index count, Index at) {
@@ -256,6 +259,7 @@ void RankPart::solve_labels(MatrixXd& a, double temperature, Evaluation& result)
   const MatrixXd vectors = total(mine);
   result.pivots = vectors.col(0);
   result.alpha = vectors.col(1);
+  result.squares = vectors.col(2);
   cholesky_->invert(a);
   halve(a);
 }

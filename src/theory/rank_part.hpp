@@ -29,6 +29,7 @@ class RankPart {
   struct Evaluation {
     bool positive = false;  ///< false: K + T is not positive definite, and the rest is empty
     VectorXd pivots;        ///< diagonal of its Cholesky factor
+    VectorXd squares;       ///< diagonal of K
     VectorXd alpha;         ///< (K + T)^{-1} y
     MatrixXd traces;        ///< <X_a, (K + T)^{-1} X_b>: p x p
     MatrixXd projected;     ///< X_a^T alpha: N_0 x p

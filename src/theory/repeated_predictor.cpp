@@ -155,7 +155,8 @@ Prediction RepeatedPredictor::predict(const EnergyState& state, const MatrixXd& 
         cross.colwise().squaredNorm().transpose();
   }
   prediction.variance = prediction.variance.cwiseMax(0.0);
-  return prediction;
+  return by_example->with_digits(std::move(prediction), multiply_vector(prior_, Transpose::kNo, c),
+                                 *features_);
 }
 
 PredictionFluctuation RepeatedPredictor::fluctuation(const EnergyState& state, const MatrixXd& u,

@@ -1,5 +1,6 @@
 #include "second_order_blocks.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -16,6 +17,9 @@ namespace {
 
 template <class Scalar>
 using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+
+constexpr Index kColumnGroup =
+    8;  // values of d formed together: long enough products, little memory
 
 template <class Scalar>
 BlockSetOf<Scalar> make_blocks_of(const Matrix<Scalar>& w, Index n0) {
@@ -109,5 +113,66 @@ MatrixXd factor_covariance(const MatrixXd& sigma) {
   const VectorXd scales = eigen.values.cwiseMax(0.0).cwiseSqrt();
   return eigen.vectors * scales.asDiagonal();
 }
+
+template <class Scalar>
+MatrixXd second_order_inner(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& w,
+                            const BlockSetOf<Scalar>& z, const MatrixXd& sigma) {
+  using Matrix = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+  constexpr Scalar kOne{1};
+  constexpr Scalar kZero{0};
+  const Index p = z.order;
+  const Index side = z.side;
+  Matrix inner(w.rows(), w.rows());
+  if (z.kind == BlockKind::kFeature) {
+    // W Q W^T with Q_ad = sum_bc sum_m (D_m)_ab (D_m)_cd Z_bc.
+    const MatrixXd pairs = unpack_pair_matrix(sigma, p);
+    Matrix wq = Matrix::Zero(w.rows(), w.cols());
+    for (Index first = 0; first < p; first += kColumnGroup) {
+      const Index group = std::min(kColumnGroup, p - first);
+      Matrix columns(p * p, p * group);
+      for (Index d = first; d < first + group; ++d) {
+        for (Index a = 0; a < p; ++a) {
+          for (Index b = 0; b < p; ++b) {
+            for (Index c = 0; c < p; ++c) {
+              columns(b * p + c, (d - first) * p + a) =
+                  static_cast<Scalar>(pairs(a * p + b, c * p + d));
+            }
+          }
+        }
+      }
+      Matrix q(side * side, p * group);
+      numerics::multiply(kOne, z.columns, numerics::Transpose::kNo, columns,
+                         numerics::Transpose::kNo, kZero, q);
+      for (Index d = 0; d < group; ++d) {
+        for (Index a = 0; a < p; ++a) {
+          const Eigen::Map<const Matrix> block(q.col(d * p + a).data(), side, side);
+          numerics::multiply(kOne, w.middleCols(a * side, side), numerics::Transpose::kNo, block,
+                             numerics::Transpose::kNo, kOne,
+                             wq.middleCols((first + d) * side, side));
+        }
+      }
+    }
+    numerics::multiply(kOne, wq, numerics::Transpose::kNo, w, numerics::Transpose::kYes, kZero,
+                       inner);
+  } else {
+    const MatrixXd root = factor_covariance(sigma);
+    Matrix directions(p * p, root.cols());
+    for (Index m = 0; m < root.cols(); ++m) {
+      const MatrixXd d = numerics::vector_to_symmetric(root.col(m), p);
+      directions.col(m) = Eigen::Map<const VectorXd>(d.data(), d.size()).template cast<Scalar>();
+    }
+    Matrix e(side * side, root.cols());
+    numerics::multiply(kOne, z.columns, numerics::Transpose::kNo, directions,
+                       numerics::Transpose::kNo, kZero, e);
+    const Eigen::Map<const Matrix> wide(e.data(), side, side * root.cols());
+    numerics::rank_update_lower(kOne, wide, numerics::Transpose::kNo, kZero, inner);
+    numerics::mirror_lower(inner);
+  }
+  return inner.template cast<double>();
+}
+
+template MatrixXd second_order_inner<double>(const MatrixXd&, const BlockSet&, const MatrixXd&);
+template MatrixXd second_order_inner<float>(const numerics::MatrixXf&, const BlockSetF&,
+                                            const MatrixXd&);
 
 }  // namespace headway::theory

@@ -39,4 +39,9 @@ MatrixXd unpack_pair_matrix(const MatrixXd& sigma, Index order);
 /// A square root of Sigma as columns w_m (svec coordinates): Sigma = sum_m w_m w_m^T.
 MatrixXd factor_covariance(const MatrixXd& sigma);
 
+/// sum_m L^{-1} D_m K^{-1} D_m L^{-T} over a square root of sigma, from the blocks of W.
+template <class Scalar>
+MatrixXd second_order_inner(const Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>& w,
+                            const BlockSetOf<Scalar>& z, const MatrixXd& sigma);
+
 }  // namespace headway::theory

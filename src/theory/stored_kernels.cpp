@@ -10,6 +10,7 @@
 #include "headway/numerics/fixed_point_columns.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "kernel_forms.hpp"
+#include "orthogonal_kernels.hpp"
 #include "path_kernel_forms.hpp"
 
 namespace headway::theory {
@@ -62,8 +63,9 @@ class StoredKernels final : public ExampleSpaceKernels {
 
 class StoredState final : public ExampleSpaceState {
  public:
-  StoredState(const StoredKernels& kernels, MatrixXd u, SpdFactor factor)
-      : ExampleSpaceState(kernels, std::move(u), std::move(factor)), stored_(kernels) {}
+  StoredState(const StoredKernels& kernels, MatrixXd u, double temperature, SpdFactor factor)
+      : ExampleSpaceState(kernels, std::move(u), temperature, std::move(factor)),
+        stored_(kernels) {}
   MatrixXd inverse;  // (K + T)^{-1}, where products() needs it
 
   [[nodiscard]] MatrixXd fisher_information(Precision precision) const override;
@@ -195,8 +197,13 @@ std::unique_ptr<EnergyState> StoredKernels::evaluate(const MatrixXd& u, double t
   MatrixXd k = renormalized_kernel(u);
   k.diagonal().array() += temperature;
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(k));
-  if (!factor) return compact() ? exact_->evaluate(u, temperature) : nullptr;
-  auto state = std::make_unique<StoredState>(*this, u, std::move(*factor));
+  if (!factor)
+    return compact() ? exact_->evaluate(u, temperature) : evaluate_rotated(u, temperature);
+  auto state = std::make_unique<StoredState>(*this, u, temperature, std::move(*factor));
+  if (state->relative_rounding > kToleratedRounding) {
+    if (compact()) return exact_->evaluate(u, temperature);
+    if (std::unique_ptr<EnergyState> rotated = evaluate_rotated(u, temperature)) return rotated;
+  }
   MatrixXd inverse = state->factor().inverse();
   if (compact()) {
     const VectorXd doubled = pack_doubled(inverse, state->dual());

@@ -4,6 +4,7 @@
 #include "example_space.hpp"
 #include "headway/numerics/tiles.hpp"
 #include "kernel_forms.hpp"
+#include "orthogonal_kernels.hpp"
 
 namespace headway::theory {
 namespace {
@@ -42,8 +43,11 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
   }
   k.diagonal().array() += temperature;
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(k));
-  if (!factor) return nullptr;
-  auto state = std::make_unique<ExampleSpaceState>(*this, u, std::move(*factor));
+  if (!factor) return evaluate_rotated(u, temperature);
+  auto state = std::make_unique<ExampleSpaceState>(*this, u, temperature, std::move(*factor));
+  if (state->relative_rounding > kToleratedRounding) {
+    if (std::unique_ptr<EnergyState> rotated = evaluate_rotated(u, temperature)) return rotated;
+  }
   if (outputs() == 1) {
     // tr(K^{-1} C_ab) = <L^{-1} X_a, L^{-1} X_b> in eq. 22: no inverse is formed.
     MatrixXd w = features_;

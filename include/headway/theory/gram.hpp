@@ -29,8 +29,9 @@ struct GramRows {
 /// Whether rows are fewer than directions: kernels of GramRows then cost less than D x D matrices.
 inline bool has_few_rows(const GramMatrices& data) { return data.examples < data.gram.rows(); }
 
-/// With Phi^T Phi = V Lambda V^T, of rank r, the rows are
-///   X = [Lambda^{1/2} V^T; 0],   Y' = [Lambda^{-1/2} V^T Phi^T Y; R],
+/// With Phi^T Phi = S V Lambda V^T S, S the sizes of its columns and V Lambda V^T of rank r, the
+/// rows are
+///   X = [Lambda^{1/2} V^T S; 0],   Y' = [Lambda^{-1/2} V^T S^{-1} Phi^T Y; R],
 /// where R^T R is the part of Y^T Y outside the span of the features. Cost O(D^3), once.
 GramRows rows_of_gram(const GramMatrices& data);
 

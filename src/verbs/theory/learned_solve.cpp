@@ -176,6 +176,7 @@ SolveResult solve_learned(const Study& study, const tasks::Dataset& dataset,
                    static_cast<double>(numbers.size()));
   }
   result.interrupted = result.points.size() < numbers.size();
+  warn_of_points(result, &SolvePoint::lost_digits, observer);
   result.seconds = seconds_since(began);
   return result;
 }

@@ -16,6 +16,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/solve.hpp"
 #include "headway/study/task_kinds.hpp"
+#include "headway/theory/empty_directions.hpp"
 #include "headway/theory/gram.hpp"
 #include "headway/verbs/theory/action.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
@@ -274,7 +275,8 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
   problem.network = network_problem(dataset, problem, train_features, architecture.variance(0));
   problem.evaluation.told = paths_tell(train_features, problem.train_labels, observer);
   if (directions == FeatureDirections::kUsed)
-    theory::drop_empty_directions(train_features, problem.evaluation_features, paths);
+    theory::drop_empty_directions(train_features, problem.evaluation_features, paths,
+                                  kernel_options(study).smallest_temperature);
   problem.kernels = theory::make_path_kernels(std::move(train_features), problem.train_labels,
                                               paths, kernel_options(study));
   return problem;

@@ -69,6 +69,12 @@ TEST_CASE("Every inconsistent size is an error that names it") {
       {"model.variances has 5 numbers: must have 1 (all equal) or 4 = L + 2 (s_0^2, s_1^2, ..., "
        "s_L^2, s_a^2)",
        [](auto* a) { a->variances.push_back(1.0); }},
+      {"model.variances = [0.8, 1e-150, 0.8, 0.8]: the product of s_a^2 down to s_1^2, which U_1 "
+       "is at "
+       "infinite width, is 6.4e-151; must be from 1e-100 to 1e+100",
+       [](auto* a) {
+         a->variances = {0.8, 1e-150, 0.8, 0.8};
+       }},
       {"model.variances: s_0^2 = 0" + variance, [](auto* a) { a->variances[0] = 0.0; }},
       {"model.variances: s_2^2 = nan" + variance,
        [](auto* a) { a->variances[2] = std::numeric_limits<double>::quiet_NaN(); }},

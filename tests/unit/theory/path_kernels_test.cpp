@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "headway/theory/empty_directions.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;
@@ -331,7 +332,7 @@ TEST_CASE("without its empty directions the kernel, the energy and predictions a
                                   kTestDirections);  // must not hide what training has
   const MatrixXd all_features = c.features;
   const MatrixXd all_tests = tests;
-  REQUIRE(theory::drop_empty_directions(c.features, tests, kPaths) == kDirections);
+  REQUIRE(theory::drop_empty_directions(c.features, tests, kPaths, kT) == kDirections);
   REQUIRE(c.features.cols() == kPaths * kDirections);
   const MatrixXd u = random_u(c);
   for (const KernelForm form : {KernelForm::kStored, KernelForm::kStreamed}) {
@@ -360,14 +361,14 @@ TEST_CASE("features that fill nearly all directions stay as they are") {
         test::random_matrix(40, directions, rng) * test::random_matrix(directions, 20, rng);
     const MatrixXd before = x;
     MatrixXd none(0, 20);
-    const Index kept = theory::drop_empty_directions(x, none, 1);
+    const Index kept = theory::drop_empty_directions(x, none, 1, kT);
     REQUIRE(kept == (directions == 10 ? 10 : 20));
     REQUIRE((x.cols() == 20 && x == before) == (directions != 10));
     REQUIRE(none.cols() == x.cols());
   }
   MatrixXd zero = MatrixXd::Zero(6, 8);
   MatrixXd none(0, 8);
-  REQUIRE(theory::drop_empty_directions(zero, none, 2) == 1);
+  REQUIRE(theory::drop_empty_directions(zero, none, 2, kT) == 1);
   REQUIRE(zero.isZero());
 }
 

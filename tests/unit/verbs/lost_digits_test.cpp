@@ -1,4 +1,4 @@
-// The warning where rounding takes digits of a predictor's variance.
+// Digits that rounding takes, and the warning where they are lost.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 class Warnings final : public Observer {
  public:
   void warning(std::string_view text) override {
-    if (text.find("predictor variances") != std::string_view::npos) found.emplace_back(text);
+    if (text.find("digits") != std::string_view::npos) found.emplace_back(text);
   }
   std::vector<std::string> found;
 };
@@ -25,10 +25,23 @@ struct Solved {
 };
 
 /// More training examples than features, so that a variance shrinks as T.
-Solved solved(double temperature, theory::KernelForm form) {
+/// `offset`: of every feature.
+Solved solved(double temperature, theory::KernelForm form, double offset = 0.0) {
   Rng rng(5, StreamPurpose::kTests, 1);
   tasks::Dataset dataset = random_dataset({1}, {30, 4, 3}, rng);
   dataset.test = random_split({5, 4, 3}, rng);
+  if (offset != 0.0) {
+    const auto shift = [&](tasks::Split& split) {
+      RowMatrixXd x(split.size(), 3);
+      Rng numbers(6, StreamPurpose::kTests, static_cast<std::uint64_t>(split.size()));
+      for (double& v : x.reshaped()) v = offset + numbers.normal();
+      split.examples = nullptr;
+      split.path_features = x;
+    };
+    shift(dataset.train);
+    shift(*dataset.test);
+    dataset.form = AttentionForm::kPathFeatures;
+  }
   Study study;
   study.threads = 1;
   study.model.widths = {{50}};
@@ -42,16 +55,24 @@ Solved solved(double temperature, theory::KernelForm form) {
 
 }  // namespace
 
-TEST_CASE("variances that rounding reaches are warned of") {
+TEST_CASE("variances that rounding would reach have their digits in every form") {
   using enum theory::KernelForm;
-  for (const theory::KernelForm form : {kStored, kStreamed}) {
-    CHECK(solved(1e-6, form).warnings.empty());
-    const Solved small = solved(1e-14, form);
-    REQUIRE(small.warnings.size() == 1);
-    CHECK(small.warnings.front().starts_with("widths 50,50, temperature 1e-14: 5 of 5 predictor"));
-    const Solved right = solved(1e-14, kFeatureSpace);
+  for (const double temperature : {1e-6, 1e-14}) {
+    const Solved right = solved(temperature, kFeatureSpace);
     CHECK(right.warnings.empty());
-    // The warning is true: the other form has other digits.
-    CHECK((small.variance.array() / right.variance.array() - 1.0).abs().maxCoeff() > 1e-3);
+    for (const theory::KernelForm form : {kStored, kStreamed}) {
+      const Solved same = solved(temperature, form);
+      CHECK(same.warnings.empty());
+      CHECK((same.variance.array() / right.variance.array() - 1.0).abs().maxCoeff() < 1e-6);
+    }
   }
+}
+
+TEST_CASE("Gram matrices that have lost digits are warned of, with how many are left") {
+  const Solved good = solved(1e-3, theory::KernelForm::kGram);
+  CHECK(good.warnings.empty());
+  const Solved bad = solved(1e-3, theory::KernelForm::kGram, 1e7);
+  REQUIRE(bad.warnings.size() == 1);
+  CHECK(bad.warnings.front().find("digits of the energy are right") != std::string::npos);
+  CHECK(solved(1e-3, theory::KernelForm::kStreamed, 1e7).warnings.empty());
 }
