@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "headway/error.hpp"
@@ -78,11 +79,13 @@ void Architecture::validate() const {
   for (std::size_t i = variances.size() - 1; i > 0; --i) {
     product *= variances[i];
     if (product >= kSmallestProduct && product <= 1.0 / kSmallestProduct) continue;
+    const std::string layer = i <= l ? std::to_string(i) : "a";
     bad(fmt::format(
-        "model.variances = [{:g}]: the product of s_a^2 down to s_{}^2, which U_{} is at "
-        "infinite width, is {:.3g}; must be from {:g} to {:g}",
-        fmt::join(variances, ", "), i <= l ? std::to_string(i) : "a",
-        i <= l ? std::to_string(i) : "a", product, kSmallestProduct, 1.0 / kSmallestProduct));
+        "model.variances = [{:g}]: {}, which U_{} is at infinite width, is {:.3g}; must be "
+        "from {:g} to {:g}",
+        fmt::join(variances, ", "),
+        i <= l ? "the product of s_a^2 down to s_" + layer + "^2" : "s_a^2", layer, product,
+        kSmallestProduct, 1.0 / kSmallestProduct));
   }
   if (outputs < 1) bad(fmt::format("outputs = {}: must be at least 1", outputs));
 }

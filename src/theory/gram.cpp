@@ -123,6 +123,7 @@ GramRows rows_of_gram(const GramMatrices& data) {
     rows.features.row(rank) = root * direction.cwiseProduct(sizes).transpose();
     rows.labels.row(rank) = direction.cwiseProduct(over).transpose() * data.projection / root;
   }
+  rows.rounding = rank < std::min(data.examples, d) ? 1.0 : least / eigen.values[d - rank];
   // Rows without features get the rest of the labels, which has rank P - r at most.
   const MatrixXd left = data.label_square - rows.labels.transpose() * rows.labels;
   const numerics::SymmetricEigen rest = numerics::symmetric_eigen(left, true);

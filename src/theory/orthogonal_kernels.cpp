@@ -144,22 +144,58 @@ double rounding_of(const Losses& losses) {
 }
 
 OrthogonalKernels::OrthogonalKernels(const MatrixXd& features, const MatrixXd& labels, Index paths)
-    : paths_(paths), examples_(features.rows()), features_(features), labels_(labels) {
+    : paths_(paths), features_(features), labels_(labels) {
+  merge_equal_examples();
   const Index columns = features_.cols();
-  if (examples_ > columns + 1) {  // rows beyond the rank of X tell nothing of U
+  const Index rows = features_.rows();
+  if (rows > columns + 1) {  // rows beyond the rank of X tell nothing of U
     const numerics::OrthogonalFactor rotation = numerics::OrthogonalFactor::factor(features_, true);
     MatrixXd rotated(columns, columns);
     for (Index j = 0; j < columns; ++j)
       rotated.col(rotation.order()[static_cast<std::size_t>(j)]) = rotation.r().col(j);
     const MatrixXd turned = rotation.rotate(labels_);
-    rest_rows_ = (examples_ - columns) * labels_.cols();
-    rest_square_ = turned.bottomRows(examples_ - columns).squaredNorm();
+    rest_rows_ += (rows - columns) * labels_.cols();
+    rest_square_ += turned.bottomRows(rows - columns).squaredNorm();
     features_ = std::move(rotated);
     labels_ = turned.topRows(columns);
   }
   const Index n0 = columns / paths_;
   sizes_.resize(paths_);
   for (Index a = 0; a < paths_; ++a) sizes_[a] = features_.middleCols(a * n0, n0).norm();
+}
+
+void OrthogonalKernels::merge_equal_examples() {
+  std::vector<Index> order(static_cast<std::size_t>(features_.rows()));
+  std::iota(order.begin(), order.end(), Index{0});
+  const auto compare = [&](Index a, Index b) {
+    for (Index j = 0; j < features_.cols(); ++j) {
+      if (features_(a, j) != features_(b, j)) return features_(a, j) < features_(b, j) ? -1 : 1;
+    }
+    return 0;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return compare(a, b) < 0; });
+  std::vector<Index> first;  // of each group, its place in the order
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || compare(order[i - 1], order[i]) != 0) first.push_back(static_cast<Index>(i));
+  }
+  const auto groups = static_cast<Index>(first.size());
+  if (groups == features_.rows()) return;
+  first.push_back(features_.rows());
+  MatrixXd features(groups, features_.cols());
+  MatrixXd labels(groups, labels_.cols());
+  for (Index g = 0; g < groups; ++g) {
+    const Index begin = first[static_cast<std::size_t>(g)];
+    const Index count = first[static_cast<std::size_t>(g) + 1] - begin;
+    const std::vector<Index> equal(order.begin() + begin, order.begin() + begin + count);
+    const MatrixXd told = labels_(equal, Eigen::all);
+    const double root = std::sqrt(static_cast<double>(count));
+    features.row(g) = root * features_.row(equal.front());
+    labels.row(g) = root * told.colwise().mean();
+    rest_square_ += (told.rowwise() - told.colwise().mean()).squaredNorm();
+  }
+  rest_rows_ = (features_.rows() - groups) * labels_.cols();
+  features_ = std::move(features);
+  labels_ = std::move(labels);
 }
 
 bool OrthogonalKernels::affordable(const KernelSizes& sizes) {

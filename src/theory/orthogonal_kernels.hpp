@@ -21,8 +21,8 @@ struct Losses {
 /// P C plus itself.
 double rounding_of(const Losses& losses);
 
-/// The same features and labels as some PathKernels, with rotated examples: at most D + 1 rows, and
-/// what their labels have beyond them.
+/// The same features and labels as some PathKernels, with rotated examples: equal examples become
+/// one, and there are at most D + 1 rows. What labels have beyond them is kept as a sum.
 class OrthogonalKernels {
  public:
   OrthogonalKernels(const MatrixXd& features, const MatrixXd& labels, Index paths);
@@ -41,6 +41,9 @@ class OrthogonalKernels {
   struct Frame {
     MatrixXd matrix, inverse;
   };
+  /// Equal examples x as one, sqrt(m) x with the sum of their labels over sqrt(m): a rotation that
+  /// is known exactly. Differences of their labels have no features.
+  void merge_equal_examples();
   /// Paths with large features come first in the factorisation, so that no column of W has a large
   /// part that cancels with other columns.
   [[nodiscard]] Frame frame_of(const MatrixXd& u) const;
@@ -48,7 +51,7 @@ class OrthogonalKernels {
   /// X kron e_c: the columns of eq. 22, (path, output) blocks.
   [[nodiscard]] MatrixXd lifted_features() const;
 
-  Index paths_, examples_;
+  Index paths_;
   MatrixXd features_, labels_;
   Index rest_rows_ = 0;       // of K, without features
   double rest_square_ = 0.0;  // sum of their squared labels

@@ -24,6 +24,9 @@ std::string gram_fault(const GramMatrices& data, Index paths);
 struct GramRows {
   MatrixXd features;  ///< rows x D
   MatrixXd labels;    ///< rows x C
+  /// The rounding of the smallest eigenvalue that was kept, relative to itself; 1 where the rank is
+  /// below the rows that examples could give, so that some may have been lost.
+  double rounding = 0.0;
 };
 
 /// Whether rows are fewer than directions: kernels of GramRows then cost less than D x D matrices.

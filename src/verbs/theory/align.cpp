@@ -1,5 +1,7 @@
 #include "headway/align.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/order_parameters.hpp"
 #include "headway/solve.hpp"
+#include "headway/theory/label_share.hpp"
 #include "headway/verbs/theory/plan.hpp"
 #include "verbs/theory/problem.hpp"
 
@@ -21,6 +24,22 @@ namespace {
 analysis::KernelAlignment alignment_at(const TheoryProblem& problem, const MatrixXd& u) {
   const Eigen::Map<const VectorXd> y(problem.train_labels.data(), problem.train_labels.size());
   return analysis::kernel_alignment(problem.kernels->kernel(u), y);
+}
+
+/// Warns where eigenvalues that matter to the labels drown in the rounding of the largest.
+void warn_of_rounding(const TheoryProblem& problem, const MatrixXd& u,
+                      const analysis::KernelAlignment& alignment, Observer& observer) {
+  constexpr double kMissing = 1e-3;
+  const double shown = alignment.cumulative[alignment.cumulative.size() - 1];
+  if (shown > 1.0 - kMissing) return;
+  const double all =
+      theory::expressible_share(problem.kernels->features(), u, problem.train_labels);
+  if (all - shown < kMissing) return;
+  observer.warning(fmt::format(
+      "the kernel can express {:.4f} of the labels, and its eigenvectors {:.4f}: digits of the "
+      "other "
+      "eigenvalues drown in the rounding of the largest. Subtract offsets or scale features",
+      all, shown));
 }
 
 // An eigenproblem takes much more memory than a solution. No more run at once than fit into half
@@ -49,6 +68,8 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
       architecture_of(study, dataset, study.model.widths.front());
   const analysis::KernelAlignment limit =
       alignment_at(problem, theory::gaussian_process_order_parameters(architecture).layers.front());
+  warn_of_rounding(problem, theory::gaussian_process_order_parameters(architecture).layers.front(),
+                   limit, observer);
   std::vector<std::optional<AlignPoint>> points(result.solve.points.size());
   const auto count = static_cast<double>(points.size());
   std::mutex guard;

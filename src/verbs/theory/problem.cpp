@@ -53,6 +53,11 @@ std::shared_ptr<const theory::PathKernels> gram_kernels(const Study& study,
     return theory::make_path_kernels(std::move(scaled), paths, options.threads);
   }
   theory::GramRows rows = theory::rows_of_gram(scaled);
+  // What rounding of the sums took from the rows shows beside T. The sums say so at every point.
+  constexpr double kTolerated = 1e-8;
+  const double noise = std::numeric_limits<double>::epsilon() * scaled.gram.trace();
+  if (noise > kTolerated * options.smallest_temperature && rows.rounding > kTolerated)
+    return theory::make_path_kernels(std::move(scaled), paths, options.threads);
   return theory::make_path_kernels(std::move(rows.features), std::move(rows.labels), paths,
                                    options);
 }
