@@ -5,7 +5,7 @@
 #include "headway/path_kernels.hpp"
 #include "headway/theory/orthogonal_ridge.hpp"
 
-/// Private to theory: the energy at U where rounding of K beside T would show (eq. 77).
+/// Private to theory: the energy at U where rounding of K beside T would show (eq. 78).
 namespace headway::theory {
 
 /// Estimated rounding of an energy over P C + |energy|: above it an evaluation is made again by

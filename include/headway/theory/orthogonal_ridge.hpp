@@ -13,7 +13,7 @@ namespace headway::theory {
 /// 2 P C p N_0 r flops.
 MatrixXd mix_outputs(const MatrixXd& features, const MatrixXd& factor, Index outputs);
 
-/// Energy and predictor of K + T I, K = W W^T, by orthogonal transformations of W (eq. 77). K
+/// Energy and predictor of K + T I, K = W W^T, by orthogonal transformations of W (eq. 78). K
 /// itself is never made, whose rounding eps |K| would hide what is small beside its largest
 /// features. With W(:, order) = Q R, rows of R falling in size, and R R^T + T = L L^T, all of W^T A
 /// W is H^T H with H = L^{-1} R, A = (K + T)^{-1}.
