@@ -1,4 +1,4 @@
-// Eq. 77 against matrices over examples, and what those cannot hold.
+// Eq. 78 against matrices over examples, and what those cannot hold.
 #include "headway/theory/orthogonal_ridge.hpp"
 
 #include <Eigen/LU>
