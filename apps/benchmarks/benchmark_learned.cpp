@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "headway/core/rng.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/path_features.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/posterior/exact_chain.hpp"
@@ -167,7 +167,7 @@ void draws(const char* file_name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   evaluation();
   if (argc > 1) draws(argv[1]);
   return 0;

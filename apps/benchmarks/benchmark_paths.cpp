@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "headway/error.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/saddle_point.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
@@ -122,7 +122,7 @@ void run(const Case& c, const Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   const Settings settings = settings_of(argc, argv);
   for (const Case& c : cases()) {
     for (const std::string& name : settings.names) {

@@ -23,7 +23,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
@@ -270,7 +270,7 @@ int run(std::span<char* const> arguments) {
                arguments[0]);
     return static_cast<int>(ErrorKind::kUsage);
   }
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   const auto number = [&](std::size_t i, double otherwise) {
     return arguments.size() > i ? std::atof(arguments[i]) : otherwise;
   };

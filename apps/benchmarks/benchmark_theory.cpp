@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "headway/numerics/blas.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/path_features.hpp"
 #include "headway/saddle_point.hpp"
@@ -254,7 +255,7 @@ void solvers() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   const std::set<std::string> sections(argv + 1, argv + argc);
   const auto wanted = [&](const char* name) {
     return sections.empty() || sections.count(name) != 0;

@@ -24,7 +24,7 @@
 
 #include "core/process_memory.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/tasks/image_set.hpp"
 #include "headway/training/backend.hpp"
 #include "headway/training/task_adapters.hpp"
@@ -282,7 +282,7 @@ void length(const Setting& setting) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   Setting setting;
   std::set<std::string> sections;
   for (int i = 1; i < argc; ++i) {

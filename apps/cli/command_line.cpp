@@ -9,7 +9,7 @@
 
 #include "command_options.hpp"
 #include "headway/error.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/provenance.hpp"
 #include "help_page.hpp"
 #include "usage.hpp"

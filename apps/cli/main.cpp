@@ -10,7 +10,7 @@
 #include "headway/core/deal.hpp"
 #include "headway/core/ranks.hpp"
 #include "headway/error.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "shipped_studies.hpp"
 #include "startup.hpp"
 #include "terminal.hpp"
@@ -37,7 +37,7 @@ int run_command(int argc, char** argv, Ranks* ranks) {
   }
   const bool computes = line.verb->takes == Takes::kComputes;
   if (!computes && !first) return kExitOk;
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   if (computes && ranks != nullptr) {
     line.options.ranks = ranks;
     return line.verb->share ? run_on_ranks(line.options, line.verb->share) : refuse_ranks(*ranks);

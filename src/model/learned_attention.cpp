@@ -12,6 +12,7 @@
 
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/blas.hpp"
 #include "model/attention.hpp"
 #include "model/head_products.hpp"
 #include "model/learned_pass.hpp"
@@ -257,7 +258,7 @@ LearnedAttention::Pass& LearnedAttention::pass_of(const Position& z, std::size_t
 
 bool LearnedAttention::path_features(const Position& z, double scale, Workspace& workspace,
                                      MatrixXd& out) const {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   const Index n = features();
   out.resize(examples_, paths_ * n);
   if (kept_) workspace.parts_->passes.resize(blocks_.size());

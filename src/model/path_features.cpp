@@ -9,6 +9,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/numerics/dense.hpp"
 #include "model/attention.hpp"
 #include "model/head_products.hpp"
@@ -197,7 +198,7 @@ RowMatrixXd path_features(const ExampleSource& examples, const std::vector<int>&
                           const std::vector<LayerHeads>& layers, const PathFeatureOptions& options,
                           Observer& observer) {
   validate_arguments(examples, heads, layers);
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   const Index paths = path_count(heads);
   const Index total = examples.size();
   const Index size = block_examples(examples, heads, layers.empty(), options.block);

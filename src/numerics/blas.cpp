@@ -126,7 +126,7 @@ std::vector<std::string_view> better_kernels(std::string_view own, InstructionSe
   return {};
 }
 
-void use_single_threaded_blas() {
+void prepare_blas() {
   choose_kernels();
   openblas_set_num_threads(1);
   static std::once_flag once;

@@ -7,7 +7,7 @@
 
 #include "headway/core/cpu.hpp"
 #include "headway/core/text.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/study/task_kinds.hpp"

@@ -14,7 +14,7 @@
 #include "headway/core/ranks.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study_file.hpp"
@@ -45,7 +45,7 @@ class BlasOnOneThread {
     const std::lock_guard<std::mutex> lock(guard_);
     if (running_++ == 0) before_ = openblas_get_num_threads();
     try {
-      numerics::use_single_threaded_blas();
+      numerics::prepare_blas();
     } catch (...) {
       leave();
       throw;

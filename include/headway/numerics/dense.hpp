@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "headway/types.hpp"
 
@@ -106,11 +105,5 @@ struct SingularValues {
   MatrixXd left, right;
 };
 SingularValues singular_values(MatrixXd a);
-
-/// Binds OpenBLAS to one thread a call. The program and every study call it first; safe to repeat.
-void use_single_threaded_blas();
-
-/// For -v and provenance: "OpenBLAS 0.3.21 ... SkylakeX".
-std::string blas_description();
 
 }  // namespace headway::numerics

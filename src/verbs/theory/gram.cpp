@@ -14,6 +14,7 @@
 #include "headway/core/labels.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/numerics/dense.hpp"
 #include "verbs/theory/gram_sums.hpp"
 #include "verbs/theory/problem.hpp"
@@ -206,7 +207,7 @@ GramSet join_sets(const Study& study, const std::vector<tasks::Dataset>& dataset
 /// All but the sums.
 GramResult describe(const Study& study, const std::vector<tasks::Dataset>& datasets,
                     const Shard& shard) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   check_alike(study, datasets);
   GramResult result;
   result.heads = datasets.front().heads;

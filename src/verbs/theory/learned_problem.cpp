@@ -9,6 +9,7 @@
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
+#include "headway/numerics/blas.hpp"
 
 namespace headway {
 namespace {
@@ -177,7 +178,7 @@ void learn_attention(const Study& study, tasks::Dataset& dataset) {
 
 LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& dataset,
                                     Observer& observer) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   check_study_against_dataset(study, dataset);
   require_inputs(dataset);
   observer.progress("inputs", 0.0, 1.0);

@@ -13,7 +13,7 @@
 #include "headway/core/text.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/solve.hpp"
 #include "headway/study/task_kinds.hpp"
 #include "headway/theory/empty_directions.hpp"
@@ -254,7 +254,7 @@ theory::PathKernelOptions kernel_options(const Study& study) {
 
 TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            FeatureDirections directions) {
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   if (learns_attention(study)) {
     bad_study("model.attention_prior",
               "model.attention_prior: attention is learned by solve and sample alone, since other "

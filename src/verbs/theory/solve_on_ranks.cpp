@@ -4,7 +4,7 @@
 #include "headway/core/deal.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
-#include "headway/numerics/dense.hpp"
+#include "headway/numerics/blas.hpp"
 #include "headway/theory/distributed.hpp"
 #include "verbs/theory/problem.hpp"
 
@@ -13,7 +13,7 @@ namespace headway {
 SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Dataset& dataset,
                            Observer& observer, const SolveHooks& hooks) {
   const Clock::time_point began = Clock::now();
-  numerics::use_single_threaded_blas();
+  numerics::prepare_blas();
   theory::RankExamples mine;
   TheoryProblem problem;
   const auto make_ready = [&] {

@@ -79,7 +79,7 @@ TEST_CASE("A processor that OpenBLAS does not know gets kernels of its instructi
   CHECK(holds_in_a_copy([&] {
     start_with("Prescott");
     const MatrixXd before = product();
-    use_single_threaded_blas();
+    prepare_blas();
     const bool chosen = openblas_get_corename() == best_kernels();
     // Each entry is a sum of 70 products below 25 in size: its rounding error is at most 70 eps
     // times 70 * 25, with either kernel.
@@ -93,7 +93,7 @@ TEST_CASE("Kernels that the user names stay, and the description says who named 
   CHECK(holds_in_a_copy([] {
     start_with("Prescott");
     setenv(kUsersChoice, "Prescott", 1);
-    use_single_threaded_blas();
+    prepare_blas();
     return std::string_view(openblas_get_corename()) == "Prescott" && blas_warning().empty() &&
            blas_description().ends_with("kernels for Prescott (OPENBLAS_CORETYPE)");
   }));
@@ -108,19 +108,19 @@ TEST_CASE("Kernels do not change while another thread is at work; they are chose
       while (!stop) {
       }
     });
-    use_single_threaded_blas();
+    prepare_blas();
     const bool kept = std::string_view(openblas_get_corename()) == "Prescott";
     const bool warned = blas_warning().find("OPENBLAS_CORETYPE=" + best_kernels()) < 1000;
     stop = true;
     busy.join();
-    use_single_threaded_blas();
+    prepare_blas();
     return kept && warned && openblas_get_corename() == best_kernels() &&
            blas_description().ends_with("(by instruction set)");
   }));
 }
 
 TEST_CASE("The BLAS describes itself, and can be prepared twice") {
-  use_single_threaded_blas();
-  use_single_threaded_blas();
+  prepare_blas();
+  prepare_blas();
   CHECK(blas_description().find("kernels for") != std::string::npos);
 }

