@@ -12,7 +12,6 @@
 #include "headway/error.hpp"
 #include "headway/numerics/blas.hpp"
 #include "shipped_studies.hpp"
-#include "startup.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
@@ -77,7 +76,6 @@ int guarded(const std::function<int()>& body) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  bind_thread_pools(argv);
   guard_standard_streams();
   install_signal_handlers();
   std::unique_ptr<Ranks> ranks;
