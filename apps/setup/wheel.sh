@@ -32,6 +32,6 @@ foreign = sorted(path for path in used if any(name in path for name in ("hdf5", 
 assert not foreign, foreign
 result.save(folder / "solved.h5", force=True)
 headway.write_report(folder / "solved.h5", folder / "solved.html", overwrite=True)
-print(f"headway {headway.__version__}: {result.summary}; accuracy {result.points[0].accuracy}")
+print(f"headway {headway.__version__}: {result.summary}; accuracy {result.points[0].accuracy}; {result.provenance['blas']}")
 END
 ls "$folder"/*-"$tag"-*.whl
