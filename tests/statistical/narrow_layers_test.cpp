@@ -28,9 +28,9 @@ TEST_CASE("exact chains agree at widths below the number of paths") {
     std::printf("N=%-3.0f R-hat %.4f   ESS %.0f   log p(y) %.2f +- %.2f\n",
                 static_cast<double>(point.widths.front()), point.rhat_max, point.ess_bulk_min,
                 point.log_evidence, point.log_evidence_error);
-    // How many draws are effective is a matter of luck here, from a hundred to a thousand. Of 50
-    // that agree R-hat is below 1.4.
-    CHECK(point.rhat_max < headway::testing::largest_rhat(50.0, study.sample.chains, 1));
+    // How many draws are effective is a matter of luck here, from a hundred to a thousand. Of a
+    // hundred that agree R-hat is below 1.4.
+    CHECK(point.rhat_max < headway::testing::largest_rhat(100.0, study.sample.chains, 1));
     CHECK(point.evidence_reason.empty());
   }
 }

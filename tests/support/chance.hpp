@@ -32,15 +32,16 @@ inline MeanSquare mean_square_of_z(double count) {
           boost::math::quantile(complement(squares, 0.5 * kChance)) / count};
 }
 
-/// The largest R-hat of `quantities` whose chains agree and have `effective` draws in all. The mean
-/// of each half of a chain, m = 2 chains in number, has the variance m / effective of the
-/// quantity's own. So R-hat^2 - 1 is at most chi^2_{m-1} / (m - 1) m / effective, and R-hat - 1
-/// half of it.
+/// The largest R-hat of `quantities` whose chains agree and have `effective` draws in all, of the
+/// bulk or of the tails, whichever are fewer. The mean of each half of a chain, m = 2 chains in
+/// number, has the variance m / effective of the quantity's own. So R-hat^2 - 1 is at most
+/// chi^2_{m-1} / (m - 1) m / effective. Twice that is allowed, since R-hat also judges distances
+/// from the median, whose number of effective draws is somewhat smaller or larger.
 inline double largest_rhat(double effective, int chains, double quantities) {
   const double halves = 2.0 * chains;
   const boost::math::chi_squared squares(halves - 1.0);
   const double most = boost::math::quantile(complement(squares, kChance / quantities));
-  return std::sqrt(1.0 + most / (halves - 1.0) * halves / effective);
+  return std::sqrt(1.0 + 2.0 * most / (halves - 1.0) * halves / effective);
 }
 
 }  // namespace headway::testing
