@@ -108,7 +108,7 @@ def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vecto
     >>> x = np.random.default_rng(1).integers(0, 4, (600, 5))
     >>> y = (x[:, 0] == x[:, -1]).astype(int)
     >>> result = headway.train(tokens=x[100:], targets=y[100:], sets={"test": (x[:100], y[:100])},
-    ...                        layers=1, model_dim=16, heads=2, steps=20)  # doctest: +SKIP
+    ...                        layers=1, model_dim=16, heads=2, steps=400)  # doctest: +SKIP
     """
     return compute("train", locals())
 
