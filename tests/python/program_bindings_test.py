@@ -316,7 +316,7 @@ class DrawsOfAResult(unittest.TestCase):
         for study in (few, few.save(file_of("few.h5"), overwrite=True)):
             with self.assertWarnsRegex(UserWarning, "the draws are not used"):
                 pruned = headway.prune(study)
-            self.assertEqual(pruned.points[0].pruning.posterior_errors, "1/N")
+            self.assertEqual(pruned.points[0].pruning.posterior_errors, "draws")  # of prune's own chains
 
 
 if __name__ == "__main__":
