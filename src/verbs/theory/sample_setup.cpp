@@ -17,7 +17,7 @@ constexpr double kExactTargetAccept = 0.65;
 constexpr double kInformationTargetAccept = 0.6;
 constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" estimates their covariance
 // Where the draws of a window are several times as many as the unknowns, their covariance is the
-// best metric. Above, the information is: at every width up to 400 unknowns, or close to the best
+// best metric. Above, the information is at most 1.6 times as slow as the best, up to 400 unknowns
 // (apps/benchmarks/README.md).
 constexpr Index kFewUnknowns = 10;
 constexpr double kGradientsPerTransition = 10.0;
