@@ -37,11 +37,23 @@ double log_chi_density(double k, double x, double& derivative) {
 
 BartlettChain::BartlettChain(model::Architecture architecture, Coordinates coordinates)
     : architecture_(std::move(architecture)) {
+  build(1, coordinates);
+}
+
+BartlettChain BartlettChain::of_readout(const model::Architecture& architecture) {
+  BartlettChain chain;
+  chain.architecture_ = architecture;
+  chain.build(architecture.layers() + 1, Coordinates::kSampling);
+  chain.layers_.erase(chain.layers_.begin(), chain.layers_.end() - 1);
+  return chain;
+}
+
+void BartlettChain::build(int lowest, Coordinates coordinates) {
   architecture_.validate();
   const int top = architecture_.layers() + 1;
   layers_.resize(top);
   Index below_columns = architecture_.outputs;  // columns of F_{l+1}; F_{L+2} = I_C
-  for (int l = top; l >= 1; --l) {
+  for (int l = top; l >= lowest; --l) {
     Layer& layer = layers_[l - 1];
     layer.heads = l == top ? 1 : architecture_.heads[l - 1];
     layer.width = architecture_.widths[l - 1];

@@ -96,6 +96,21 @@ void FeatureEnergy::gradient(const MatrixXd& features, const MatrixXd& factor,
   }
 }
 
+MatrixXd FeatureEnergy::weight_moments() const {
+  const Index columns = y_.cols();
+  MatrixXd moments;
+  if (by_features_) {  // T (T + Y^T Y)^{-1}
+    moments = temperature_ * factor_.inverse();
+  } else {
+    MatrixXd half = y_;
+    factor_.half_solve(half);
+    moments = MatrixXd::Identity(columns, columns);
+    numerics::multiply(-1.0, half, Transpose::kYes, half, Transpose::kNo, 1.0, moments);
+  }
+  const VectorXd mean = numerics::multiply_vector(y_, Transpose::kYes, alpha_);
+  return moments + mean * mean.transpose();
+}
+
 theory::Prediction FeatureEnergy::predict(const MatrixXd& features, const MatrixXd& factor) const {
   const Index count = features.rows();
   const MatrixXd y = theory::mix_outputs(features, factor, outputs_);

@@ -29,6 +29,8 @@ class FeatureEnergy {
   /// dE/dF and dE/dX. With M = (K + T)^{-1} - alpha alpha^T: dE/dY = 2 M Y.
   void gradient(const MatrixXd& features, const MatrixXd& factor, MatrixXd& over_factor,
                 MatrixXd& over_features) const;
+  /// E[w w^T | y] for f = Y w + noise with standard normal w: D x D. Cost: 2 P C D^2, and D^3.
+  [[nodiscard]] MatrixXd weight_moments() const;
   /// Mean and variance on other examples (eqs. 16 and 17).
   [[nodiscard]] theory::Prediction predict(const MatrixXd& features, const MatrixXd& factor) const;
 

@@ -6,7 +6,10 @@
 #include "catch.hpp"
 #include "headway/dataset.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "headway/posterior/value_chain.hpp"
 #include "headway/predictor.hpp"
+#include "headway/sampling/diagnostics.hpp"
+#include "headway/sampling/sample.hpp"
 #include "headway/theory/value_saddle.hpp"
 #include "io/hdf5/input.hpp"
 
@@ -54,7 +57,8 @@ class Golden {
     heads_ = {static_cast<int>(attention.shape[1])};
     const auto sites = [&](Index begin, Index count) {
       Observer observer;
-      const tasks::MemoryExamples part_of(part(inputs, begin, count), {}, {part(attention, begin, count)});
+      const tasks::MemoryExamples part_of(part(inputs, begin, count), {},
+                                          {part(attention, begin, count)});
       return model::value_sites(setting.network, part_of, heads_, {}, setting.readout,
                                 AttentionKind::kSoftmax, observer);
     };
@@ -124,6 +128,42 @@ void check_saddle(const Golden& golden, const std::string& group, const MatrixXd
   CHECK(distance(prediction.variance, golden.matrix(group + "/variance")) < kGoldenPrecision);
 }
 
+/// U_1, U_a, S and the predictor's mean of every draw, in the order of quantities().
+class Recorder final : public sampling::DrawRecorder {
+ public:
+  explicit Recorder(int chains) : rows(static_cast<std::size_t>(chains)) {}
+
+  void record(const sampling::Draw& draw, sampling::Target& target) override {
+    const posterior::PosteriorDraw seen =
+        dynamic_cast<posterior::ValueChain&>(target).observe(draw.position, true);
+    std::vector<double> row = {seen.order_parameters.readout(0, 0)};
+    for (const MatrixXd& m :
+         {seen.order_parameters.layers.front(), seen.feature_covariance, seen.mean})
+      row.insert(row.end(), m.reshaped().begin(), m.reshaped().end());
+    rows[static_cast<std::size_t>(draw.chain)].push_back(std::move(row));
+  }
+  [[nodiscard]] MatrixXd series(std::size_t quantity) const {
+    MatrixXd out(static_cast<Index>(rows.front().size()), static_cast<Index>(rows.size()));
+    for (Index c = 0; c < out.cols(); ++c) {
+      for (Index d = 0; d < out.rows(); ++d)
+        out(d, c) = rows[static_cast<std::size_t>(c)][static_cast<std::size_t>(d)][quantity];
+    }
+    return out;
+  }
+
+  std::vector<std::vector<std::vector<double>>> rows;  // chain, draw, quantity
+};
+
+/// Posterior means of the file, or their Monte Carlo errors.
+std::vector<double> quantities(const Golden& golden, const std::string& suffix) {
+  std::vector<double> all;
+  for (const char* name : {"U_a", "U_1", "S", "mean"}) {
+    const Tensor t = golden.array(std::string("posterior/") + name + suffix);
+    all.insert(all.end(), t.values.begin(), t.values.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("kernels of value networks at the prior are those of an independent program") {
@@ -183,5 +223,40 @@ TEST_CASE(
                         << " evaluations, gradient " << saddle.gradient_norm);
     CHECK(saddle.converged);
     check_saddle(golden, "adapted_features", saddle.s, saddle.inner, saddle.feature_entropy);
+  }
+}
+
+TEST_CASE("the exact posterior of value networks has the means of an independent sampler") {
+  // About 90 numbers. Beyond six errors, with errors known to a few per cent, one run in a million
+  // fails.
+  constexpr double kLargestZ = 6.0;
+  for (const Setting& setting : kSettings) {
+    const Golden golden(setting);
+    const posterior::ValueChain target(golden.problem.architecture, golden.problem.temperature,
+                                       setting.network.nonlinearity,
+                                       std::make_shared<const model::ValueSites>(golden.train),
+                                       std::make_shared<const MatrixXd>(golden.problem.labels),
+                                       std::make_shared<const model::ValueSites>(golden.test));
+    sampling::SamplerOptions options;
+    options.chains = 4;
+    options.warmup = 200;
+    options.draws = 250;
+    options.seed = 3;
+    options.keep_draws = false;
+    Recorder recorder(options.chains);
+    sampling::SamplingHooks hooks;
+    hooks.recorder = &recorder;
+    const sampling::SamplingResult result = sampling::sample(target, options, hooks);
+    const std::vector<double> means = quantities(golden, ""), errors = quantities(golden, "_mcse");
+    const bool infinite = golden.problem.architecture.width(2) >= kInfiniteWidth;
+    for (std::size_t q = infinite ? 1 : 0; q < means.size(); ++q) {
+      const sampling::QuantityDiagnostics seen = sampling::diagnose_quantity(recorder.series(q));
+      const double z = (seen.mean - means[q]) / std::hypot(seen.mcse_mean, errors[q]);
+      INFO(setting.name << ", quantity " << q << ": " << seen.mean << " +- " << seen.mcse_mean
+                        << " against " << means[q] << " +- " << errors[q] << ", z = " << z
+                        << ", effective draws " << seen.ess_bulk << ", " << result.summary.seconds
+                        << " s");
+      CHECK(std::abs(z) < kLargestZ);
+    }
   }
 }

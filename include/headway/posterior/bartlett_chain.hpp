@@ -36,6 +36,8 @@ class BartlettChain {
   enum class Coordinates { kSampling, kTrapezoidal };
   explicit BartlettChain(model::Architecture architecture,
                          Coordinates coordinates = Coordinates::kSampling);
+  /// The chain of U_a alone, of C x C: for networks whose other layers are not integrated out.
+  static BartlettChain of_readout(const model::Architecture& architecture);
 
   [[nodiscard]] const model::Architecture& architecture() const { return architecture_; }
   [[nodiscard]] Index dimension() const { return dimension_; }
@@ -66,6 +68,10 @@ class BartlettChain {
   [[nodiscard]] MatrixXd first_layer_jacobian(const Factors& factors) const;
 
  private:
+  BartlettChain() = default;
+  /// Layers from `lowest` up.
+  void build(int lowest, Coordinates coordinates);
+
   struct Layer {
     Index rows = 0;      // r_l
     Index columns = 0;   // min(r_l, N_l), or N_l

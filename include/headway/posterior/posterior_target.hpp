@@ -14,6 +14,7 @@ struct PosteriorDraw {
       mean;  ///< of f on the test examples given the draw, P_test x C (empty without a predictor)
   MatrixXd variance;  ///< of f given the draw: 0 for weight draws, the Gaussian-process variance
                       ///< given U for the exact chain
+  MatrixXd feature_covariance;  ///< S of this draw, d x d: value networks alone
   // Learned attention alone, else NaN:
   double attention_entropy = std::numeric_limits<double>::quiet_NaN();
   double attention_largest = std::numeric_limits<double>::quiet_NaN();
