@@ -2,7 +2,8 @@
 
 #include "headway/model/value_network.hpp"
 
-/// The kernel of a value network with normal hidden weights of covariance S, and its derivative:
+/// The kernel of a value network with normal hidden weights of covariance S, and its derivative
+/// (eq. 80):
 ///   C_rr'(x, x'; S) = (1/R) sum_mm' A_rm(x) A_r'm'(x') J(psi_m S psi_m'^T, psi_m S psi_m^T, psi_m'
 ///   S psi_m'^T)
 /// Rows of kernels are r P + example.

@@ -9,7 +9,7 @@
 #include "headway/observer.hpp"
 #include "headway/types.hpp"
 
-/// Networks with one hidden nonlinear layer, behind or before given attention:
+/// Networks with one hidden nonlinear layer, behind or before given attention (eq. 79):
 ///   f(x) = (N_1 R)^(-1/2) sum_i sum_r o_ri sum_m A_rm(x) phi(psi_m(x) . v_i).
 /// A site m is a place where the nonlinearity acts. Hidden units i have weights v_i of d numbers.
 namespace headway::model {

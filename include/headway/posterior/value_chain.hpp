@@ -12,7 +12,7 @@
 namespace headway::posterior {
 
 /// The posterior of a value network, exact at every width: hidden weights v_i = s_0 z_i and the
-/// factor F_a of U_a are sampled, the readout is integrated out,
+/// factor F_a of U_a are sampled, the readout is integrated out (eq. 82),
 ///   log p(z, B | y) = log prior(z) + log prior(B) - 1/2 energy + const,
 ///   K = s_1^2 / (N_1 R) sum_ir h_ri h_ri^T kron U_a,   h_ri(x) = sum_m A_rm(x) phi(psi_m(x) .
 ///   v_i).

@@ -6,7 +6,7 @@
 /// The theory of value networks: two order parameters beside the readout's. U_1 says how the
 /// readout combines heads (R C x R C), S which directions of heads and inputs the hidden units read
 /// (d x d). Given both, the network is close to a Gaussian process with the kernel of
-/// model/value_kernel.hpp. The action has one more term of entropy,
+/// model/value_kernel.hpp. The action has one more term of entropy (eq. 81),
 ///   energy(U_1, S) + entropy(U_1, U_a) + N_1 (tr S / s_0^2 - logdet S),
 /// with the terms of eqs. 19 and 20 for one layer of R heads.
 namespace headway::theory {
