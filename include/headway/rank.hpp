@@ -11,12 +11,14 @@
 
 namespace headway {
 
-/// `headway rank` of a data set of contributions of one layer: frozen cuts. A part is taken off, and
-/// all else stays as it was, also what the part feeds: this is no removal. The readout is a ridge regression from the sum of
-/// the parts to the labels, and each training example is left out of it in turn. Columns:
+/// `headway rank` of a data set of contributions of one layer: frozen cuts. A part is taken off,
+/// and all else stays as it was, also what the part feeds: this is no removal. The readout is a
+/// ridge regression from the sum of the parts to the labels, and each training example is left out
+/// of it in turn. Columns:
 ///   frozen_cut_fixed, frozen_cut_refitted   rise of the squared error without a part
-///   expected_frozen_cut_fixed, expected_frozen_cut_refitted   what the readout itself expects of it
-///   cut_without_theory, cut_of_theory   rise for the theory's predictor with U = 1, and with its
+///   expected_frozen_cut_fixed, expected_frozen_cut_refitted   what the readout itself expects of
+///   it cut_without_theory, cut_of_theory   rise for the theory's predictor with U = 1, and with
+///   its
 ///     own U at N = 10, at the temperature that makes the first the readout
 /// The estimate is analysis::combine() of study.rank.readout. Errors: kBadData for contributions of
 /// several layers, for data of another form, for labels that cannot be told apart, and for more

@@ -10,7 +10,6 @@ namespace {
 
 using numerics::MatrixRef;
 using numerics::multiply;
-using numerics::Nonlinearity;
 using numerics::Transpose;
 
 constexpr Index kTileSites = 256;  // of each side: half a megabyte of pairs
@@ -92,8 +91,7 @@ WhitenedSites::WhitenedSites(const ValueSites& sites, const MatrixXd& factor)
   variances_ = directions_.rowwise().squaredNorm();
 }
 
-MatrixXd value_kernel(Nonlinearity phi, const WhitenedSites& a, const WhitenedSites& b,
-                      int threads) {
+MatrixXd value_kernel(const WhitenedSites& a, const WhitenedSites& b, int threads) {
   const std::vector<Tile> rows = tiles_of(a.sites()), columns = tiles_of(b.sites());
   const Index readouts = a.sites().readouts();
   MatrixXd c(readouts * a.sites().examples(), readouts * b.sites().examples());
@@ -101,7 +99,7 @@ MatrixXd value_kernel(Nonlinearity phi, const WhitenedSites& a, const WhitenedSi
     const Tile& t = columns[static_cast<std::size_t>(k)];
     for (const Tile& s : rows) {
       MatrixXd j = covariances(a, s, b, t);
-      normal_products(phi, a.variances().segment(s.first, s.sites),
+      normal_products(a.sites().nonlinearity, a.variances().segment(s.first, s.sites),
                       b.variances().segment(t.first, t.sites), j);
       sum_sites(a, s, b, t, j, c);
     }
@@ -109,7 +107,7 @@ MatrixXd value_kernel(Nonlinearity phi, const WhitenedSites& a, const WhitenedSi
   return c;
 }
 
-MatrixXd value_kernel(Nonlinearity phi, const WhitenedSites& a, int threads) {
+MatrixXd value_kernel(const WhitenedSites& a, int threads) {
   const std::vector<Tile> tiles = tiles_of(a.sites());
   const Index n = a.sites().readouts() * a.sites().examples();
   MatrixXd c(n, n);
@@ -118,7 +116,7 @@ MatrixXd value_kernel(Nonlinearity phi, const WhitenedSites& a, int threads) {
     for (std::size_t i = static_cast<std::size_t>(k); i < tiles.size(); ++i) {
       const Tile& s = tiles[i];
       MatrixXd j = covariances(a, s, a, t);
-      normal_products(phi, a.variances().segment(s.first, s.sites),
+      normal_products(a.sites().nonlinearity, a.variances().segment(s.first, s.sites),
                       a.variances().segment(t.first, t.sites), j);
       sum_sites(a, s, a, t, j, c);
     }
@@ -140,7 +138,7 @@ MatrixXd value_kernel(Nonlinearity phi, const WhitenedSites& a, int threads) {
   return 0.5 * (c + c.transpose());
 }
 
-MatrixXd value_kernel_diagonal(Nonlinearity phi, const WhitenedSites& a) {
+MatrixXd value_kernel_diagonal(const WhitenedSites& a) {
   const ValueSites& sites = a.sites();
   const Index readouts = sites.readouts();
   MatrixXd result(readouts * sites.examples(), readouts);
@@ -148,7 +146,7 @@ MatrixXd value_kernel_diagonal(Nonlinearity phi, const WhitenedSites& a) {
     const Tile one{i, i + 1, sites.first(i), sites.first(i + 1) - sites.first(i)};
     MatrixXd j = covariances(a, one, a, one);
     const VectorXd n = a.variances().segment(one.first, one.sites);
-    normal_products(phi, n, n, j);
+    normal_products(a.sites().nonlinearity, n, n, j);
     const auto weights = sites.weights.middleRows(one.first, one.sites);
     result.middleRows(i * readouts, readouts) =
         weights.transpose() * j * weights / static_cast<double>(readouts);
@@ -156,8 +154,7 @@ MatrixXd value_kernel_diagonal(Nonlinearity phi, const WhitenedSites& a) {
   return result;
 }
 
-MatrixXd value_kernel_slope(Nonlinearity phi, const WhitenedSites& a, const MatrixXd& b,
-                            int threads) {
+MatrixXd value_kernel_slope(const WhitenedSites& a, const MatrixXd& b, int threads) {
   const ValueSites& sites = a.sites();
   const std::vector<Tile> tiles = tiles_of(sites);
   const Index d = sites.directions.cols();
@@ -173,14 +170,14 @@ MatrixXd value_kernel_slope(Nonlinearity phi, const WhitenedSites& a, const Matr
       const Tile& s = tiles[i];
       const double times = i == at ? 1.0 : 2.0;
       MatrixXd g = covariances(a, s, a, t);
-      VectorXd by_n = VectorXd::Zero(s.sites), by_m = VectorXd::Zero(t.sites);
-      normal_product_slopes(phi, a.variances().segment(s.first, s.sites),
+      numerics::VarianceSlopes slopes;
+      normal_product_slopes(sites.nonlinearity, a.variances().segment(s.first, s.sites),
                             a.variances().segment(t.first, t.sites), site_weights(sites, s, t, b),
-                            g, by_n, by_m);
+                            g, slopes);
       multiply(times, sites.directions.middleRows(s.first, s.sites), Transpose::kYes, g,
                Transpose::kNo, 1.0, left);
-      by_variance[at].segment(s.first, s.sites) += times * by_n;
-      by_variance[at].segment(t.first, t.sites) += times * by_m;
+      by_variance[at].segment(s.first, s.sites) += times * slopes.by_n;
+      by_variance[at].segment(t.first, t.sites) += times * slopes.by_m;
     }
     parts[at] = left * sites.directions.middleRows(t.first, t.sites);
   });

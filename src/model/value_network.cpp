@@ -168,8 +168,10 @@ class Joined {
     offsets_.push_back(offsets_.back() + static_cast<Index>(kept.size()));
   }
   [[nodiscard]] ValueSites sites(Index inputs, Index readouts) && {
-    ValueSites result{MatrixXd(offsets_.back(), inputs), MatrixXd(offsets_.back(), readouts),
-                      std::move(offsets_)};
+    ValueSites result;
+    result.directions.resize(offsets_.back(), inputs);
+    result.weights.resize(offsets_.back(), readouts);
+    result.offsets = std::move(offsets_);
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       const Index at = result.offsets[i], count = weights_[i].cols();
       result.directions.middleRows(at, count) = directions_[i].transpose();
@@ -203,19 +205,19 @@ Index value_inputs(ValueForm form, const std::vector<int>& heads, Index features
 
 ValueSites value_sites(const ValueNetwork& network, const ExampleSource& examples,
                        const std::vector<int>& heads, const std::vector<LayerHeads>& layers,
-                       Readout readout, AttentionKind attention, Observer& observer) {
+                       const PathFeatureOptions& options, Observer& observer) {
   validate_layers(examples, heads, layers);
   check_layers(network.form, heads);
   numerics::prepare_blas();
   SourceReader reader(examples);
-  const LayerSource source{reader, heads, layers, attention};
+  const LayerSource source{reader, heads, layers, options.attention};
   const Index total = examples.size();
-  const Index size = block_examples(examples, heads, layers.empty(), 0);
+  const Index size = block_examples(examples, heads, layers.empty(), options.block);
   Joined joined;
   for (Index begin = 0; begin < total; begin += size) {
     const TokenBlock block = read_token_block(reader, begin, std::min(size, total - begin));
     const BlockSites sites =
-        block_sites(network.form, source, block, readout_weights(block, readout));
+        block_sites(network.form, source, block, readout_weights(block, options.readout));
     for (Index b = 0; b < block.count; ++b) {
       const auto at = static_cast<std::size_t>(b);
       if (!sites.directions[at].allFinite() || !sites.weights[at].allFinite()) {
@@ -231,8 +233,10 @@ ValueSites value_sites(const ValueNetwork& network, const ExampleSource& example
       throw Error(ErrorKind::kInterrupted, "sites of the value network: stopped by the user");
     }
   }
-  return std::move(joined).sites(value_inputs(network.form, heads, examples.features()),
-                                 value_readouts(network.form, heads));
+  ValueSites sites = std::move(joined).sites(value_inputs(network.form, heads, examples.features()),
+                                             value_readouts(network.form, heads));
+  sites.nonlinearity = network.nonlinearity;
+  return sites;
 }
 
 }  // namespace headway::model

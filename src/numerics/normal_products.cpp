@@ -47,75 +47,67 @@ HEADWAY_INLINE double relu_product(double c, double root, double inverse) {
   return root * (sine + r * (0.5 * kPi + arcsine(r))) * (0.5 / kPi);
 }
 
-struct Loops {
-  /// For one column: roots of n_i and m_j (relu), or 1 / sqrt(1 + 2 n) (erf).
-  void (*relu)(const double* roots, const double* inverses, double root, double inverse, Index rows,
-               double* c);
-  void (*erf)(const double* inverses, double inverse, Index rows, double* c);
-  double (*relu_slopes)(const double* roots, const double* inverses, double root, double inverse,
-                        const double* w, Index rows, double* c, double* by_n);
-  double (*erf_slopes)(const double* inverses, double inverse, const double* w, Index rows,
-                       double* c, double* by_n);
+/// One column of pairs: roots sqrt(n_i) and 1 / sqrt(n_i) of its rows and its own (relu), or
+/// inverses 1 / sqrt(1 + 2 n) alone (erf).
+struct Column {
+  const double* roots;
+  const double* inverses;
+  double root, inverse;
+  Index rows;
 };
 
-// Each loop is one text, compiled for each instruction set. NOLINTBEGIN(readability-function-size)
-HEADWAY_INLINE void relu_column(const double* roots, const double* inverses, double root,
-                                double inverse, Index rows, double* c) {
-  for (Index i = 0; i < rows; ++i)
-    c[i] = relu_product(c[i], roots[i] * root, inverses[i] * inverse);
+HEADWAY_INLINE void relu_column(const Column& at, double* c) {
+  for (Index i = 0; i < at.rows; ++i)
+    c[i] = relu_product(c[i], at.roots[i] * at.root, at.inverses[i] * at.inverse);
 }
-HEADWAY_INLINE void erf_column(const double* inverses, double inverse, Index rows, double* c) {
-  for (Index i = 0; i < rows; ++i)
-    c[i] = 2.0 / kPi * arcsine(within_one(2.0 * c[i] * inverses[i] * inverse));
+HEADWAY_INLINE void erf_column(const Column& at, double* c) {
+  for (Index i = 0; i < at.rows; ++i)
+    c[i] = 2.0 / kPi * arcsine(within_one(2.0 * c[i] * at.inverses[i] * at.inverse));
 }
-/// Sums w dJ/dm; adds w dJ/dn to by_n.
-HEADWAY_INLINE double relu_slope_column(const double* roots, const double* inverses, double root,
-                                        double inverse, const double* w, Index rows, double* c,
-                                        double* by_n) {
+/// Returns the sum of w dJ/dm; adds w dJ/dn to by_n.
+HEADWAY_INLINE double relu_slopes(const Column& at, const double* w, double* c, double* by_n) {
   double by_m = 0.0;
-  for (Index i = 0; i < rows; ++i) {
-    const double r = within_one(c[i] * inverses[i] * inverse);
+  for (Index i = 0; i < at.rows; ++i) {
+    const double r = within_one(c[i] * at.inverses[i] * at.inverse);
     const double sine = w[i] * std::sqrt((1.0 - r) * (1.0 + r)) * (0.25 / kPi);
     c[i] = w[i] * (0.5 * kPi + arcsine(r)) * (0.5 / kPi);
-    by_n[i] += sine * root * inverses[i];
-    by_m += sine * roots[i] * inverse;
+    by_n[i] += sine * at.root * at.inverses[i];
+    by_m += sine * at.roots[i] * at.inverse;
   }
   return by_m;
 }
-HEADWAY_INLINE double erf_slope_column(const double* inverses, double inverse, const double* w,
-                                       Index rows, double* c, double* by_n) {
+HEADWAY_INLINE double erf_slopes(const Column& at, const double* w, double* c, double* by_n) {
   double by_m = 0.0;
-  for (Index i = 0; i < rows; ++i) {
-    const double both = inverses[i] * inverse;
+  for (Index i = 0; i < at.rows; ++i) {
+    const double both = at.inverses[i] * at.inverse;
     const double x = within_one(2.0 * c[i] * both);
     const double slope = w[i] * (2.0 / kPi) / std::sqrt((1.0 - x) * (1.0 + x));
     c[i] = 2.0 * slope * both;
-    by_n[i] -= slope * x * inverses[i] * inverses[i];
-    by_m -= slope * x * inverse * inverse;
+    by_n[i] -= slope * x * at.inverses[i] * at.inverses[i];
+    by_m -= slope * x * at.inverse * at.inverse;
   }
   return by_m;
 }
 
-#define HEADWAY_LOOPS(suffix, attribute)                                                          \
-  attribute void relu_##suffix(const double* roots, const double* inverses, double root,          \
-                               double inverse, Index rows, double* c) {                           \
-    relu_column(roots, inverses, root, inverse, rows, c);                                         \
-  }                                                                                               \
-  attribute void erf_##suffix(const double* inverses, double inverse, Index rows, double* c) {    \
-    erf_column(inverses, inverse, rows, c);                                                       \
-  }                                                                                               \
-  attribute double relu_slopes_##suffix(const double* roots, const double* inverses, double root, \
-                                        double inverse, const double* w, Index rows, double* c,   \
-                                        double* by_n) {                                           \
-    return relu_slope_column(roots, inverses, root, inverse, w, rows, c, by_n);                   \
-  }                                                                                               \
-  attribute double erf_slopes_##suffix(const double* inverses, double inverse, const double* w,   \
-                                       Index rows, double* c, double* by_n) {                     \
-    return erf_slope_column(inverses, inverse, w, rows, c, by_n);                                 \
-  }                                                                                               \
-  constexpr Loops kLoops_##suffix = {relu_##suffix, erf_##suffix, relu_slopes_##suffix,           \
+/// The loops above, compiled for one instruction set.
+struct Loops {
+  void (*relu)(const Column&, double*);
+  void (*erf)(const Column&, double*);
+  double (*relu_slopes)(const Column&, const double*, double*, double*);
+  double (*erf_slopes)(const Column&, const double*, double*, double*);
+};
+
+#define HEADWAY_LOOPS(suffix, attribute)                                                           \
+  attribute void relu_##suffix(const Column& at, double* c) { relu_column(at, c); }                \
+  attribute void erf_##suffix(const Column& at, double* c) { erf_column(at, c); }                  \
+  attribute double relu_slopes_##suffix(const Column& at, const double* w, double* c, double* n) { \
+    return relu_slopes(at, w, c, n);                                                               \
+  }                                                                                                \
+  attribute double erf_slopes_##suffix(const Column& at, const double* w, double* c, double* n) {  \
+    return erf_slopes(at, w, c, n);                                                                \
+  }                                                                                                \
+  constexpr Loops kLoops_##suffix = {relu_##suffix, erf_##suffix, relu_slopes_##suffix,            \
                                      erf_slopes_##suffix};
-// NOLINTEND(readability-function-size)
 
 HEADWAY_LOOPS(baseline, )
 #ifdef HEADWAY_X86_KERNELS
@@ -146,6 +138,11 @@ Roots roots_of(Nonlinearity phi, const VectorXd& n) {
   const VectorXd roots = n.cwiseMax(0.0).cwiseSqrt();
   return {roots, (roots.array() > 0.0).select(roots.cwiseInverse(), 0.0)};
 }
+Column column_of(const Roots& rows, const Roots& columns, Index j) {
+  return {rows.roots.data(), rows.inverses.data(),
+          columns.roots.size() > 0 ? columns.roots[j] : 0.0, columns.inverses[j],
+          rows.inverses.size()};
+}
 
 }  // namespace
 
@@ -170,30 +167,24 @@ void normal_products(Nonlinearity phi, const VectorXd& n, const VectorXd& m, Mat
   if (phi == Nonlinearity::kIdentity) return;
   const Roots rows = roots_of(phi, n), columns = roots_of(phi, m);
   for (Index j = 0; j < c.cols(); ++j) {
-    if (phi == Nonlinearity::kErf) {
-      loops().erf(rows.inverses.data(), columns.inverses[j], c.rows(), c.col(j).data());
-    } else {
-      loops().relu(rows.roots.data(), rows.inverses.data(), columns.roots[j], columns.inverses[j],
-                   c.rows(), c.col(j).data());
-    }
+    const Column at = column_of(rows, columns, j);
+    (phi == Nonlinearity::kErf ? loops().erf : loops().relu)(at, c.col(j).data());
   }
 }
 
 void normal_product_slopes(Nonlinearity phi, const VectorXd& n, const VectorXd& m,
-                           const ConstMatrixRef& w, MatrixRef c, VectorXd& by_n,
-                           Eigen::Ref<VectorXd> by_m) {
+                           const ConstMatrixRef& w, MatrixRef c, VarianceSlopes& slopes) {
+  slopes.by_n.setZero(n.size());
+  slopes.by_m.setZero(m.size());
   if (phi == Nonlinearity::kIdentity) {
     c = w;
     return;
   }
   const Roots rows = roots_of(phi, n), columns = roots_of(phi, m);
   for (Index j = 0; j < c.cols(); ++j) {
-    by_m[j] += phi == Nonlinearity::kErf
-                   ? loops().erf_slopes(rows.inverses.data(), columns.inverses[j], w.col(j).data(),
-                                        c.rows(), c.col(j).data(), by_n.data())
-                   : loops().relu_slopes(rows.roots.data(), rows.inverses.data(), columns.roots[j],
-                                         columns.inverses[j], w.col(j).data(), c.rows(),
-                                         c.col(j).data(), by_n.data());
+    const Column at = column_of(rows, columns, j);
+    slopes.by_m[j] = (phi == Nonlinearity::kErf ? loops().erf_slopes : loops().relu_slopes)(
+        at, w.col(j).data(), c.col(j).data(), slopes.by_n.data());
   }
 }
 

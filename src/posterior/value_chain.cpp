@@ -19,18 +19,16 @@ using model::ValueSites;
 using numerics::multiply;
 using numerics::Transpose;
 
-constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+constexpr double kUndefined = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-ValueChain::ValueChain(model::Architecture architecture, double temperature,
-                       numerics::Nonlinearity phi, Sites sites,
+ValueChain::ValueChain(model::Architecture architecture, double temperature, Sites sites,
                        std::shared_ptr<const MatrixXd> labels, Sites evaluation,
                        std::string fingerprint)
     : architecture_(std::move(architecture)),
       readout_(BartlettChain::of_readout(architecture_)),
       temperature_(temperature),
-      phi_(phi),
       sites_(std::move(sites)),
       evaluation_(std::move(evaluation)),
       labels_(std::move(labels)),
@@ -64,8 +62,8 @@ MatrixXd ValueChain::features(const ValueSites& sites, const MatrixXd& v,
                               MatrixXd& arguments) const {
   arguments.resize(sites.directions.rows(), units_);
   multiply(1.0, sites.directions, Transpose::kNo, v, Transpose::kNo, 0.0, arguments);
-  const MatrixXd values =
-      arguments.unaryExpr([this](double z) { return numerics::apply_nonlinearity(phi_, z); });
+  const MatrixXd values = arguments.unaryExpr(
+      [phi = sites_->nonlinearity](double z) { return numerics::apply_nonlinearity(phi, z); });
   const Index readouts = sites.readouts();
   const double scale = 1.0 / std::sqrt(static_cast<double>(units_ * readouts));
   MatrixXd h(sites.examples(), readouts * units_);
@@ -92,9 +90,11 @@ MatrixXd ValueChain::pull_back(const MatrixXd& arguments, const MatrixXd& slope)
                                                   slope.row(i).segment(r * units_, units_);
     }
   }
-  of_sites.array() *=
-      arguments.unaryExpr([this](double z) { return numerics::nonlinearity_slope(phi_, z); })
-          .array();
+  of_sites.array() *= arguments
+                          .unaryExpr([phi = sites_->nonlinearity](double z) {
+                            return numerics::nonlinearity_slope(phi, z);
+                          })
+                          .array();
   MatrixXd over_v(inputs_, units_);
   multiply(1.0, sites_->directions, Transpose::kYes, of_sites, Transpose::kNo, 0.0, over_v);
   return over_v;
@@ -115,10 +115,10 @@ double ValueChain::log_density(const Eigen::Ref<const VectorXd>& position,
   const MatrixXd factor = s1 * factors.factor.front();
   MatrixXd arguments;
   const MatrixXd h = features(*sites_, hidden_weights(position), arguments);
-  if (!factor.allFinite() || !h.allFinite()) return kImpossible;
+  if (!factor.allFinite() || !h.allFinite()) return kUndefined;
   const std::optional<FeatureEnergy> energy =
       FeatureEnergy::evaluate(h, *labels_, factor, temperature_);
-  if (!energy) return kImpossible;
+  if (!energy) return kUndefined;
   MatrixXd over_factor, over_features;
   energy->gradient(h, factor, over_factor, over_features);
   const MatrixXd over_v = pull_back(arguments, over_features);
@@ -132,10 +132,10 @@ double ValueChain::log_likelihood(const Eigen::Ref<const VectorXd>& position) {
   const MatrixXd factor = std::sqrt(architecture_.variance(1)) * factors.factor.front();
   MatrixXd arguments;
   const MatrixXd h = features(*sites_, hidden_weights(position), arguments);
-  if (!factor.allFinite() || !h.allFinite()) return kImpossible;
+  if (!factor.allFinite() || !h.allFinite()) return kUndefined;
   const std::optional<FeatureEnergy> energy =
       FeatureEnergy::evaluate(h, *labels_, factor, temperature_);
-  return energy ? -0.5 * energy->value() : kImpossible;
+  return energy ? -0.5 * energy->value() : kUndefined;
 }
 
 bool ValueChain::draw_start(Rng& rng, Eigen::Ref<VectorXd> position) {

@@ -23,8 +23,8 @@ using numerics::symmetric_size;
 using numerics::Transpose;
 
 constexpr double kMostFlops = 1e12;
-constexpr double kMostNumbers = 2.5e8;  // 2 GiB
-constexpr double kSingular = 1e13;      // U_kk over its squared pivot: U counts as singular
+constexpr double kMostNumbers = 2.5e8;        // 2 GiB
+constexpr double kSmallestPivotRatio = 1e13;  // U_kk over its squared pivot: U counts as singular
 
 /// Everything from H = M^{-1} X and b = M^{-1} y, K + T = M M^T: in these coordinates K + T is the
 /// identity. H has a column block for each path and output.
@@ -224,7 +224,7 @@ OrthogonalKernels::Frame OrthogonalKernels::frame_of(const MatrixXd& u) const {
   Frame frame{MatrixXd::Zero(u.rows(), rank), {}};
   if (cholesky &&
       (sorted.diagonal().array() / cholesky->lower().diagonal().array().square()).maxCoeff() <
-          kSingular) {
+          kSmallestPivotRatio) {
     frame.matrix(order, Eigen::all) = cholesky->lower();
     if (rank < u.rows()) return frame;
     MatrixXd inverse = MatrixXd::Identity(rank, rank);

@@ -71,12 +71,12 @@ MatrixXd factor_of(const MatrixXd& s) {
 
 }  // namespace
 
-ValueFeatures value_features(numerics::Nonlinearity phi, const ValueSites& train,
-                             const ValueSites& other, const MatrixXd& s, int threads) {
+ValueFeatures value_features(const ValueSites& train, const ValueSites& other, const MatrixXd& s,
+                             int threads) {
   const MatrixXd factor = factor_of(s);
   const Index readouts = train.readouts();
   const WhitenedSites white(train, factor);
-  const PivotedCholesky cholesky(value_kernel(phi, white, threads));
+  const PivotedCholesky cholesky(value_kernel(white, threads));
   const Index own = other.examples() > 0 ? readouts : 0;
   const Index columns = cholesky.rank() + own;
   ValueFeatures result{MatrixXd::Zero(train.examples(), readouts * columns),
@@ -84,9 +84,9 @@ ValueFeatures value_features(numerics::Nonlinearity phi, const ValueSites& train
   spread(cholesky.features(), readouts, columns, result.train);
   if (own == 0) return result;
   const WhitenedSites further(other, factor);
-  const MatrixXd rows = cholesky.features_of(value_kernel(phi, further, white, threads));
+  const MatrixXd rows = cholesky.features_of(value_kernel(further, white, threads));
   spread(rows, readouts, columns, result.other);
-  add_own_directions(value_kernel_diagonal(phi, further), rows, columns, result.other);
+  add_own_directions(value_kernel_diagonal(further), rows, columns, result.other);
   return result;
 }
 
@@ -99,10 +99,11 @@ double feature_entropy(const model::Architecture& architecture, const MatrixXd& 
 SaddlePoint solve_value_saddle(const ValueProblem& problem, const MatrixXd& s,
                                const OrderParameters& start, const SaddlePointOptions& options,
                                Observer& observer) {
-  ValueFeatures features =
-      value_features(problem.nonlinearity, *problem.sites,
-                     {MatrixXd(0, s.rows()), MatrixXd(0, problem.sites->readouts()), {0}}, s,
-                     problem.kernels.threads);
+  ValueSites none;
+  none.directions.resize(0, s.rows());
+  none.weights.resize(0, problem.sites->readouts());
+  none.offsets = {0};
+  ValueFeatures features = value_features(*problem.sites, none, s, problem.kernels.threads);
   const Action action(problem.architecture, problem.temperature,
                       make_path_kernels(std::move(features.train), problem.labels,
                                         problem.sites->readouts(), problem.kernels));
@@ -115,7 +116,7 @@ MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, co
   const WhitenedSites white(sites, factor_of(s));
   const Index examples = sites.examples(), readouts = sites.readouts();
   const Index outputs = problem.labels.cols(), rows = examples * outputs;
-  const MatrixXd c = value_kernel(problem.nonlinearity, white, threads);
+  const MatrixXd c = value_kernel(white, threads);
   // K over (output, example), eq. 14.
   MatrixXd k = MatrixXd::Zero(rows, rows);
   const auto coefficient = [&](Index r, Index o, Index q, Index p) {
@@ -150,7 +151,7 @@ MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, co
     b.block(r * examples, q * examples, examples, examples) +=
         coefficient(r, o, q, p) * m.block(o * examples, p * examples, examples, examples);
   });
-  return value_kernel_slope(problem.nonlinearity, white, b, threads);
+  return value_kernel_slope(white, b, threads);
 }
 
 namespace {

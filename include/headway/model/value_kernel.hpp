@@ -29,17 +29,15 @@ class WhitenedSites {
 /// C between two sets of examples: R P_a x R P_b. Made in tiles of pairs of examples, so that
 /// memory beside the result does not grow with the sites. Results do not depend on the number of
 /// threads. Cost: sites_a sites_b (d + R) multiply-adds, and as many J.
-MatrixXd value_kernel(numerics::Nonlinearity phi, const WhitenedSites& a, const WhitenedSites& b,
-                      int threads);
+MatrixXd value_kernel(const WhitenedSites& a, const WhitenedSites& b, int threads);
 /// The same of a set with itself, both triangles: half of the cost.
-MatrixXd value_kernel(numerics::Nonlinearity phi, const WhitenedSites& a, int threads);
+MatrixXd value_kernel(const WhitenedSites& a, int threads);
 
 /// C_rr'(x, x; S) of every example alone: P matrices of R x R, one below the other.
-MatrixXd value_kernel_diagonal(numerics::Nonlinearity phi, const WhitenedSites& a);
+MatrixXd value_kernel_diagonal(const WhitenedSites& a);
 
 /// d/dS of <B, C(S)> for a symmetric B, of the size of C: d x d, symmetric, a matrix derivative.
 /// Cost about twice that of the kernel.
-MatrixXd value_kernel_slope(numerics::Nonlinearity phi, const WhitenedSites& a, const MatrixXd& b,
-                            int threads);
+MatrixXd value_kernel_slope(const WhitenedSites& a, const MatrixXd& b, int threads);
 
 }  // namespace headway::model

@@ -7,6 +7,7 @@
 #include "headway/core/words.hpp"
 #include "headway/numerics/normal_products.hpp"
 #include "headway/observer.hpp"
+#include "headway/path_features.hpp"
 #include "headway/types.hpp"
 
 /// Networks with one hidden nonlinear layer, behind or before given attention (eq. 79):
@@ -41,20 +42,21 @@ struct ValueSites {
   MatrixXd directions;         ///< psi, sites x d
   MatrixXd weights;            ///< A, sites x R
   std::vector<Index> offsets;  ///< example i has sites offsets[i] .. offsets[i + 1]
+  numerics::Nonlinearity nonlinearity = numerics::Nonlinearity::kRelu;
 
   [[nodiscard]] Index examples() const { return static_cast<Index>(offsets.size()) - 1; }
   [[nodiscard]] Index readouts() const { return weights.cols(); }
   [[nodiscard]] Index first(Index i) const { return offsets[static_cast<std::size_t>(i)]; }
 };
 
-/// Sites of examples and their attention. `heads`, `layers`, readout and attention are those of
-/// path_features(). Padded tokens have no sites. In the form per_head the queries of a key are
-/// summed, since its direction is the same for all. Memory: sites (d + R) numbers, with S^2 sites
-/// an example in the form hyla with the mean readout, and at most S H in all others. Errors:
-/// kBadStudy where a form of one layer meets several; kBadData as path_features(); kInterrupted
-/// when the observer asks to stop.
+/// Sites of examples and their attention. `heads`, `layers` and `options` are those of
+/// path_features(); its threads are not used. Padded tokens have no sites. In the form per_head the
+/// queries of a key are summed, since its direction is the same for all. Memory: sites (d + R)
+/// numbers, with S^2 sites an example in the form hyla with the mean readout, and at most S H in
+/// all others. Errors: kBadStudy where a form of one layer meets several; kBadData as
+/// path_features(); kInterrupted when the observer asks to stop.
 ValueSites value_sites(const ValueNetwork& network, const ExampleSource& examples,
                        const std::vector<int>& heads, const std::vector<LayerHeads>& layers,
-                       Readout readout, AttentionKind attention, Observer& observer);
+                       const PathFeatureOptions& options, Observer& observer);
 
 }  // namespace headway::model

@@ -24,13 +24,16 @@ double nonlinearity_slope(Nonlinearity phi, double z);
 /// J(m_j)), J(n) = J(n, n, n). Cost: 1 to 3 ns an entry with AVX-512.
 void normal_products(Nonlinearity phi, const VectorXd& n, const VectorXd& m, MatrixRef c);
 
-/// What a sum over pairs, sum_ij w_ij J(c_ij, n_i, m_j), has as derivatives:
-/// in place c_ij becomes w_ij dJ/dc, and by_n_i += sum_j w_ij dJ/dn, by_m_j += sum_i w_ij dJ/dm.
-/// The derivative with respect to a variance that is 0 counts as 0: it only ever multiplies a
-/// vector of length 0.
-// NOLINTNEXTLINE(readability-function-size): the arguments and derivatives of J
+/// Derivatives of a sum over pairs with respect to the variances.
+struct VarianceSlopes {
+  VectorXd by_n;  ///< sum_j w_ij dJ/dn
+  VectorXd by_m;  ///< sum_i w_ij dJ/dm
+};
+
+/// The derivatives of sum_ij w_ij J(c_ij, n_i, m_j): in place c_ij becomes w_ij dJ/dc, and `slopes`
+/// gets the others. The derivative with respect to a variance that is 0 counts as 0: it only ever
+/// multiplies a vector of length 0.
 void normal_product_slopes(Nonlinearity phi, const VectorXd& n, const VectorXd& m,
-                           const ConstMatrixRef& w, MatrixRef c, VectorXd& by_n,
-                           Eigen::Ref<VectorXd> by_m);
+                           const ConstMatrixRef& w, MatrixRef c, VarianceSlopes& slopes);
 
 }  // namespace headway::numerics

@@ -29,8 +29,8 @@ class ValueChain final : public sampling::TemperedTarget, public PosteriorTarget
   /// `architecture`: heads = [R], widths [N_1, N_a], variances [s_0^2, s_1^2, s_a^2]. `sites`: of
   /// the training examples; `evaluation`: of those that are predicted, or null. Errors: kBadStudy
   /// when T is not positive or the sizes do not fit.
-  ValueChain(model::Architecture architecture, double temperature, numerics::Nonlinearity phi,
-             Sites sites, std::shared_ptr<const MatrixXd> labels, Sites evaluation,
+  ValueChain(model::Architecture architecture, double temperature, Sites sites,
+             std::shared_ptr<const MatrixXd> labels, Sites evaluation,
              std::string fingerprint = "");
 
   [[nodiscard]] Index dimension() const override { return weights() + readout_.dimension(); }
@@ -67,7 +67,6 @@ class ValueChain final : public sampling::TemperedTarget, public PosteriorTarget
   model::Architecture architecture_;
   BartlettChain readout_;
   double temperature_;
-  numerics::Nonlinearity phi_;
   Sites sites_, evaluation_;
   std::shared_ptr<const MatrixXd> labels_;
   std::string fingerprint_;

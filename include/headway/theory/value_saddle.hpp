@@ -23,15 +23,14 @@ struct ValueFeatures {
 /// Features of training examples and of others, by a pivoted Cholesky factor of the kernel. D is
 /// its rank, and R more if there are others: the part of theirs that no training example sees.
 /// Memory: R^2 P^2 numbers twice, and (P + P') R D. Cost: kernels, and R P (rank)^2 flops.
-ValueFeatures value_features(numerics::Nonlinearity phi, const model::ValueSites& train,
-                             const model::ValueSites& other, const MatrixXd& s, int threads);
+ValueFeatures value_features(const model::ValueSites& train, const model::ValueSites& other,
+                             const MatrixXd& s, int threads);
 
 /// What a saddle point over (U, U_a, S) needs.
 struct ValueProblem {
   model::Architecture
       architecture;  ///< heads = [R], widths [N_1, N_a], variances [s_0^2, s_1^2, s_a^2]
   double temperature = 0.0;
-  numerics::Nonlinearity nonlinearity = numerics::Nonlinearity::kRelu;
   const model::ValueSites* sites = nullptr;  ///< of the training examples
   MatrixXd labels;                           ///< P x C
   PathKernelOptions kernels;

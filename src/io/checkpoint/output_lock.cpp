@@ -15,7 +15,7 @@
 namespace headway::io {
 namespace {
 
-constexpr int kTries = 100;
+constexpr int kLockTries = 100;
 constexpr std::size_t kLongestHolder = 400;
 
 /// "process 4711 on node7, since 2026-11-28T14:24:00Z"
@@ -42,7 +42,7 @@ OutputLock::OutputLock(const std::string& result_path)
   require_checkpoint_folder(folder_);
   // A run that ends removes file and folder, maybe between two steps of this one.
   for (int tries = 1; !try_take(); ++tries) {
-    if (tries < kTries) continue;
+    if (tries < kLockTries) continue;
     fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", file_path_, std::strerror(errno));
   }
 }

@@ -12,7 +12,7 @@ namespace {
 // The only kind of JSON in this module, since each kind is thousands of lines to compile.
 using json = nlohmann::ordered_json;
 
-constexpr std::string_view kSplit = "<split>";
+constexpr std::string_view kSplitPlace = "<split>";
 constexpr std::string_view kLayer = "/layer_<l>";
 
 /// Words of the table, each in the order of its enumeration.
@@ -72,7 +72,7 @@ bool DatasetMember::has_form(AttentionForm form) const {
 }
 
 std::string DatasetMember::path_in(const std::string& split) const {
-  const std::string whole = in_split() ? split + path.substr(kSplit.size()) : path;
+  const std::string whole = in_split() ? split + path.substr(kSplitPlace.size()) : path;
   return layered() ? whole.substr(0, whole.size() - kLayer.size()) : whole;
 }
 
@@ -93,7 +93,7 @@ std::vector<std::string> DatasetRules::children(const std::string& group) const 
     if (!member.path.starts_with(prefix)) continue;
     const std::string rest = member.path.substr(prefix.size());
     const std::string name = rest.substr(0, rest.find('/'));
-    if (name == kSplit) continue;
+    if (name == kSplitPlace) continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;

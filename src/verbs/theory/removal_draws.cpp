@@ -15,12 +15,12 @@ namespace {
 
 constexpr int kChains = 4;  // as many as show whether they agree
 constexpr int kWarmup = 150, kDraws = 50;
-constexpr double kGradientsPerTransition = 10.0;  // about
-constexpr double kMostFlops = 1e11;               // "auto": some seconds
+constexpr double kGradientsOfTransition = 10.0;  // about
+constexpr double kMostFlops = 1e11;              // "auto": some seconds
 // "auto": with the terms that the leading order drops below this share, its deviations were wrong
 // by less than the 5 % that 200 draws leave.
 constexpr double kSmallRatio = 0.02;
-constexpr std::uint64_t kFirstStream = 500'000;  // none that a point of `sample` has
+constexpr std::uint64_t kFirstRemovalStream = 500'000;  // none that a point of `sample` has
 
 SampleOptions short_chains() {
   SampleOptions options;
@@ -32,7 +32,7 @@ SampleOptions short_chains() {
 }
 
 double flops_of_draws(const theory::PathKernels& kernels, Index removals) {
-  const double evaluations = kChains * (kWarmup + kDraws) * kGradientsPerTransition +
+  const double evaluations = kChains * (kWarmup + kDraws) * kGradientsOfTransition +
                              kChains * kDraws * static_cast<double>(removals);
   return evaluations * kernels.cost().evaluation_flops;
 }
@@ -81,7 +81,7 @@ RemovalDraws draw_for_removal(const Study& study, const model::Architecture& arc
   sampling::SamplerOptions options =
       sampler_options(brief, architecture, target.dimension(), problem.kernels.get(),
                       problem.train_labels.size(), 0);
-  options.first_stream = kFirstStream;
+  options.first_stream = kFirstRemovalStream;
   options.keep_draws = true;
   QuietObserver quiet(observer);
   const sampling::SamplingResult run = sampling::sample(target, options, {.observer = &quiet});

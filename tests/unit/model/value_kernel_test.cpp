@@ -29,16 +29,20 @@ constexpr Nonlinearity kNonlinearities[] = {Nonlinearity::kRelu, Nonlinearity::k
 constexpr Index kExamples = 5, kTokens = 4, kFeatures = 3;
 constexpr int kHeads = 2;
 
+ValueSites sites_of(const ExampleSource& examples, const model::ValueNetwork& network,
+                    Readout readout = Readout::kMean, const std::vector<int>& heads = {kHeads}) {
+  Observer observer;
+  return model::value_sites(network, examples, heads, {}, {.readout = readout}, observer);
+}
+
 /// Examples with signed attention, whose rows sum to nothing in particular.
 struct Drawn {
   explicit Drawn(Rng& rng)
       : inputs(random_tensor({kExamples, kTokens, kFeatures}, rng)),
         attention(random_tensor({kExamples, kHeads, kTokens, kTokens}, rng)) {}
 
-  [[nodiscard]] ValueSites sites(ValueForm form, Readout readout) const {
-    Observer observer;
-    return model::value_sites({form, Nonlinearity::kRelu}, MemoryExamples(inputs, {}, {attention}),
-                              {kHeads}, {}, readout, AttentionKind::kSoftmax, observer);
+  [[nodiscard]] ValueSites sites(ValueForm form, Nonlinearity phi, Readout readout) const {
+    return sites_of(MemoryExamples(inputs, {}, {attention}), {form, phi}, readout);
   }
   [[nodiscard]] double a(Index i, int h, Index q, Index t) const {
     return attention
@@ -88,9 +92,9 @@ VectorXd hidden(const Drawn& data, ValueForm form, Readout readout, Nonlinearity
   return out;
 }
 
-MatrixXd kernel_of(const ValueSites& sites, Nonlinearity phi, const MatrixXd& s, int threads = 1) {
+MatrixXd kernel_of(const ValueSites& sites, const MatrixXd& s, int threads = 1) {
   const MatrixXd factor = numerics::SpdFactor::factor(s)->lower();
-  return model::value_kernel(phi, model::WhitenedSites(sites, factor), threads);
+  return model::value_kernel(model::WhitenedSites(sites, factor), threads);
 }
 
 MatrixXd random_covariance(ValueForm form, Rng& rng) {
@@ -108,11 +112,11 @@ TEST_CASE("the kernel of a value network is the covariance of drawn hidden units
   for (const ValueForm form : kForms) {
     for (const Nonlinearity phi : kNonlinearities) {
       for (const Readout readout : {Readout::kLastToken, Readout::kMean}) {
-        const ValueSites sites = data.sites(form, readout);
+        const ValueSites sites = data.sites(form, phi, readout);
         const Index r = sites.readouts(), n = r * kExamples;
         const MatrixXd s = random_covariance(form, rng);
         const MatrixXd factor = numerics::SpdFactor::factor(s)->lower();
-        const MatrixXd kernel = kernel_of(sites, phi, s);
+        const MatrixXd kernel = kernel_of(sites, s);
         MatrixXd sum = MatrixXd::Zero(n, n), squares = MatrixXd::Zero(n, n);
         for (Index draw = 0; draw < kDraws; ++draw) {
           VectorXd z(s.rows());
@@ -130,7 +134,8 @@ TEST_CASE("the kernel of a value network is the covariance of drawn hidden units
         const MatrixXd mean = sum / kDraws;
         const MatrixXd error = ((squares / kDraws - mean.cwiseAbs2()) / kDraws).cwiseSqrt();
         INFO(word_of(form) << " " << word_of(phi));
-        REQUIRE(((kernel - mean).array().abs() / error.array()).maxCoeff() < kLargestZ);
+        REQUIRE(((kernel - mean).array().abs() / error.array()).maxCoeff<Eigen::PropagateNaN>() <
+                kLargestZ);
       }
     }
   }
@@ -140,20 +145,19 @@ TEST_CASE("kernels do not depend on threads or tiles, and are symmetric") {
   Rng rng(6, StreamPurpose::kTests);
   Tensor inputs = random_tensor({90, kTokens, kFeatures}, rng);
   Tensor attention = random_tensor({90, kHeads, kTokens, kTokens}, rng);
-  Observer observer;
-  const ValueSites all = model::value_sites(
-      {ValueForm::kHyla, Nonlinearity::kRelu}, MemoryExamples(inputs, {}, {attention}), {kHeads},
-      {}, Readout::kMean, AttentionKind::kSoftmax, observer);  // 16 sites an example: several tiles
+  // 16 sites an example: several tiles.
+  const ValueSites all =
+      sites_of(MemoryExamples(inputs, {}, {attention}), {ValueForm::kHyla, Nonlinearity::kRelu});
   const MatrixXd s = random_covariance(ValueForm::kHyla, rng);
   const MatrixXd factor = numerics::SpdFactor::factor(s)->lower();
   const model::WhitenedSites white(all, factor);
-  const MatrixXd one = model::value_kernel(Nonlinearity::kRelu, white, 1);
-  REQUIRE(one == model::value_kernel(Nonlinearity::kRelu, white, 3));
+  const MatrixXd one = model::value_kernel(white, 1);
+  REQUIRE(one == model::value_kernel(white, 3));
   REQUIRE(one == one.transpose());
-  const double largest = one.cwiseAbs().maxCoeff();
-  const MatrixXd between = model::value_kernel(Nonlinearity::kRelu, white, white, 2);
-  REQUIRE((one - between).cwiseAbs().maxCoeff() < 1e-13 * largest);
-  const MatrixXd diagonal = model::value_kernel_diagonal(Nonlinearity::kRelu, white);
+  const double largest = one.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+  const MatrixXd between = model::value_kernel(white, white, 2);
+  REQUIRE((one - between).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() < 1e-13 * largest);
+  const MatrixXd diagonal = model::value_kernel_diagonal(white);
   for (const Index i : {Index{0}, Index{47}, Index{89}}) {
     for (Index r = 0; r < kHeads; ++r) {
       for (Index q = 0; q < kHeads; ++q)
@@ -162,8 +166,8 @@ TEST_CASE("kernels do not depend on threads or tiles, and are symmetric") {
     }
   }
   const MatrixXd b = test::random_symmetric(one.rows(), rng);
-  const MatrixXd slope = model::value_kernel_slope(Nonlinearity::kRelu, white, b, 1);
-  REQUIRE(slope == model::value_kernel_slope(Nonlinearity::kRelu, white, b, 3));
+  const MatrixXd slope = model::value_kernel_slope(white, b, 1);
+  REQUIRE(slope == model::value_kernel_slope(white, b, 3));
 }
 
 TEST_CASE("the slope of a kernel over S is its finite difference") {
@@ -171,16 +175,15 @@ TEST_CASE("the slope of a kernel over S is its finite difference") {
   const Drawn data(rng);
   for (const ValueForm form : kForms) {
     for (const Nonlinearity phi : kNonlinearities) {
-      const ValueSites sites = data.sites(form, Readout::kMean);
+      const ValueSites sites = data.sites(form, phi, Readout::kMean);
       const MatrixXd s = random_covariance(form, rng);
       const MatrixXd b = test::random_symmetric(sites.readouts() * kExamples, rng);
       const MatrixXd factor = numerics::SpdFactor::factor(s)->lower();
-      const MatrixXd slope =
-          model::value_kernel_slope(phi, model::WhitenedSites(sites, factor), b, 1);
+      const MatrixXd slope = model::value_kernel_slope(model::WhitenedSites(sites, factor), b, 1);
       const MatrixXd direction = test::random_symmetric(s.rows(), rng);
       const double h = 1e-5;
       const double expected =
-          (kernel_of(sites, phi, s + h * direction) - kernel_of(sites, phi, s - h * direction))
+          (kernel_of(sites, s + h * direction) - kernel_of(sites, s - h * direction))
               .cwiseProduct(b)
               .sum() /
           (2.0 * h);
@@ -200,11 +203,9 @@ TEST_CASE("before attention, the identity gives the path kernels of linear value
     attention.push_back(random_tensor({kExamples, h, kTokens, kTokens}, rng));
   const MemoryExamples examples(inputs, {}, attention);
   Observer observer;
-  const ValueSites sites =
-      model::value_sites({ValueForm::kBeforeAttention, Nonlinearity::kIdentity}, examples, heads,
-                         {}, Readout::kMean, AttentionKind::kSoftmax, observer);
-  const MatrixXd kernel =
-      kernel_of(sites, Nonlinearity::kIdentity, 1.3 * MatrixXd::Identity(kFeatures, kFeatures));
+  const ValueSites sites = sites_of(
+      examples, {ValueForm::kBeforeAttention, Nonlinearity::kIdentity}, Readout::kMean, heads);
+  const MatrixXd kernel = kernel_of(sites, 1.3 * MatrixXd::Identity(kFeatures, kFeatures));
   const MatrixXd features = theory::PathKernels::scale_features(
       model::path_features(examples, heads, {}, {.readout = Readout::kMean}, observer), 6, 1.3);
   for (Index a = 0; a < 6; ++a) {
@@ -213,7 +214,8 @@ TEST_CASE("before attention, the identity gives the path kernels of linear value
                                 features.middleCols(b * kFeatures, kFeatures).transpose();
       REQUIRE((kernel.block(a * kExamples, b * kExamples, kExamples, kExamples) - expected)
                   .cwiseAbs()
-                  .maxCoeff() < 1e-14 * (1.0 + expected.cwiseAbs().maxCoeff()));
+                  .maxCoeff<Eigen::PropagateNaN>() <
+              1e-14 * (1.0 + expected.cwiseAbs().maxCoeff<Eigen::PropagateNaN>()));
     }
   }
 }
@@ -223,9 +225,8 @@ TEST_CASE("forms of one layer refuse data of several, by name") {
   const Tensor inputs = random_tensor({2, 3, 2}, rng);
   const MemoryExamples examples(
       inputs, {}, {random_tensor({2, 1, 3, 3}, rng), random_tensor({2, 1, 3, 3}, rng)});
-  Observer observer;
-  REQUIRE_THROWS_WITH(model::value_sites({ValueForm::kHyla, Nonlinearity::kRelu}, examples, {1, 1},
-                                         {}, Readout::kMean, AttentionKind::kSoftmax, observer),
-                      Catch::Matchers::Contains("model.value_network.form = \"hyla\"") &&
-                          Catch::Matchers::Contains("before_attention"));
+  REQUIRE_THROWS_WITH(
+      sites_of(examples, {ValueForm::kHyla, Nonlinearity::kRelu}, Readout::kMean, {1, 1}),
+      Catch::Matchers::ContainsSubstring("model.value_network.form = \"hyla\"") &&
+          Catch::Matchers::ContainsSubstring("before_attention"));
 }

@@ -88,8 +88,8 @@ TEST_CASE("slopes of a weighted sum of products are its finite differences") {
       return value.cwiseProduct(w).sum();
     };
     MatrixXd by_c = c;
-    VectorXd by_n = VectorXd::Zero(rows), by_m = VectorXd::Zero(columns);
-    numerics::normal_product_slopes(phi, n, m, w, by_c, by_n, by_m);
+    numerics::VarianceSlopes slopes;
+    numerics::normal_product_slopes(phi, n, m, w, by_c, slopes);
     const double h = 1e-5;
     const auto close = [&](double slope, double up, double down) {
       return std::abs(slope - (up - down) / (2.0 * h)) < 1e-8;
@@ -97,7 +97,7 @@ TEST_CASE("slopes of a weighted sum of products are its finite differences") {
     for (Index i = 0; i < rows; ++i) {
       VectorXd step = VectorXd::Zero(rows);
       step[i] = h;
-      REQUIRE(close(by_n[i], sum(c, n + step, m), sum(c, n - step, m)));
+      REQUIRE(close(slopes.by_n[i], sum(c, n + step, m), sum(c, n - step, m)));
       for (Index j = 0; j < columns; ++j) {
         MatrixXd move = MatrixXd::Zero(rows, columns);
         move(i, j) = h;
@@ -107,7 +107,7 @@ TEST_CASE("slopes of a weighted sum of products are its finite differences") {
     for (Index j = 0; j < columns; ++j) {
       VectorXd step = VectorXd::Zero(columns);
       step[j] = h;
-      REQUIRE(close(by_m[j], sum(c, n, m + step), sum(c, n, m - step)));
+      REQUIRE(close(slopes.by_m[j], sum(c, n, m + step), sum(c, n, m - step)));
     }
   }
 }

@@ -27,8 +27,8 @@ struct Case {
         testing::random_tensor({kExamples, kTokens, kFeatures}, rng), {},
         {testing::random_tensor({kExamples, kHeads, kTokens, kTokens}, rng)});
     Observer observer;
-    sites = model::value_sites({form, Nonlinearity::kRelu}, examples, {kHeads}, {}, Readout::kMean,
-                               AttentionKind::kSoftmax, observer);
+    sites = model::value_sites({form, Nonlinearity::kRelu}, examples, {kHeads}, {},
+                               {.readout = Readout::kMean}, observer);
     problem.architecture.heads = {static_cast<int>(sites.readouts())};
     problem.architecture.widths = {width, width + 3};
     problem.architecture.variances = {1.2, 1.7, 0.9};
@@ -51,8 +51,7 @@ struct Case {
 };
 
 double energy(const Case& c, const MatrixXd& s, const MatrixXd& u) {
-  const theory::ValueFeatures features =
-      theory::value_features(Nonlinearity::kRelu, c.sites, c.sites, s, 1);
+  const theory::ValueFeatures features = theory::value_features(c.sites, c.sites, s, 1);
   return theory::make_path_kernels(features.train, c.problem.labels, c.sites.readouts())
       ->evaluate(u, c.problem.temperature)
       ->energy();
@@ -67,17 +66,15 @@ TEST_CASE("features of value networks have the kernel as products, with new exam
   const tasks::MemoryExamples others(testing::random_tensor({4, kTokens, kFeatures}, rng), {},
                                      {testing::random_tensor({4, kHeads, kTokens, kTokens}, rng)});
   Observer observer;
-  const ValueSites other =
-      model::value_sites({ValueForm::kHyla, Nonlinearity::kRelu}, others, {kHeads}, {},
-                         Readout::kMean, AttentionKind::kSoftmax, observer);
-  const theory::ValueFeatures features =
-      theory::value_features(Nonlinearity::kRelu, c.sites, other, s, 1);
+  const ValueSites other = model::value_sites({ValueForm::kHyla, Nonlinearity::kRelu}, others,
+                                              {kHeads}, {}, {.readout = Readout::kMean}, observer);
+  const theory::ValueFeatures features = theory::value_features(c.sites, other, s, 1);
   const MatrixXd factor = numerics::SpdFactor::factor(s)->lower();
   const model::WhitenedSites white(c.sites, factor), further(other, factor);
-  const MatrixXd kernel = model::value_kernel(Nonlinearity::kRelu, white, 1);
-  const MatrixXd cross = model::value_kernel(Nonlinearity::kRelu, further, white, 1);
-  const MatrixXd own = model::value_kernel_diagonal(Nonlinearity::kRelu, further);
-  const double small = 1e-12 * kernel.cwiseAbs().maxCoeff();
+  const MatrixXd kernel = model::value_kernel(white, 1);
+  const MatrixXd cross = model::value_kernel(further, white, 1);
+  const MatrixXd own = model::value_kernel_diagonal(further);
+  const double small = 1e-12 * kernel.cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
   const Index d = features.train.cols() / kHeads;
   for (Index r = 0; r < kHeads; ++r) {
     for (Index q = 0; q < kHeads; ++q) {
@@ -88,10 +85,10 @@ TEST_CASE("features of value networks have the kernel as products, with new exam
       REQUIRE((train_r * train_q.transpose() -
                kernel.block(r * kExamples, q * kExamples, kExamples, kExamples))
                   .cwiseAbs()
-                  .maxCoeff() < small);
+                  .maxCoeff<Eigen::PropagateNaN>() < small);
       REQUIRE((other_r * train_q.transpose() - cross.block(r * 4, q * kExamples, 4, kExamples))
                   .cwiseAbs()
-                  .maxCoeff() < 1e3 * small);
+                  .maxCoeff<Eigen::PropagateNaN>() < 1e3 * small);
       for (Index i = 0; i < 4; ++i)
         REQUIRE(std::abs(other_r.row(i).dot(other_q.row(i)) - own(i * kHeads + r, q)) <
                 1e3 * small);
@@ -108,13 +105,12 @@ TEST_CASE("examples that are given twice leave the kernel singular, and its feat
   std::copy_n(attention.values.begin(), attention.values.size() / 2,
               attention.values.begin() + static_cast<long>(attention.values.size() / 2));
   Observer observer;
-  const ValueSites sites = model::value_sites(
-      {ValueForm::kPerHead, Nonlinearity::kErf}, tasks::MemoryExamples(inputs, {}, {attention}),
-      {kHeads}, {}, Readout::kMean, AttentionKind::kSoftmax, observer);
+  const ValueSites sites = model::value_sites({ValueForm::kPerHead, Nonlinearity::kErf},
+                                              tasks::MemoryExamples(inputs, {}, {attention}),
+                                              {kHeads}, {}, {.readout = Readout::kMean}, observer);
   const Index inputs_of = sites.directions.cols();
   const MatrixXd s = MatrixXd::Identity(inputs_of, inputs_of);
-  const theory::ValueFeatures features =
-      theory::value_features(Nonlinearity::kErf, sites, sites, s, 1);
+  const theory::ValueFeatures features = theory::value_features(sites, sites, s, 1);
   REQUIRE(features.train.topRows(3).isApprox(features.train.bottomRows(3), 1e-7));
   REQUIRE(features.train.cols() == kHeads * (kHeads * 3 + kHeads));
 }
@@ -171,9 +167,10 @@ TEST_CASE("a wide value network is a Gaussian process with its prior features") 
         c.problem, MatrixXd::Zero(c.inputs(), c.inputs()), {}, observer);
     const theory::OrderParameters wide =
         theory::gaussian_process_order_parameters(c.problem.architecture);
-    const double off =
-        (saddle.s - c.prior()).cwiseAbs().maxCoeff() +
-        (saddle.inner.order_parameters.layers[0] - wide.layers[0]).cwiseAbs().maxCoeff();
+    const double off = (saddle.s - c.prior()).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() +
+                       (saddle.inner.order_parameters.layers[0] - wide.layers[0])
+                           .cwiseAbs()
+                           .maxCoeff<Eigen::PropagateNaN>();
     // As 1/N, up to the next order at the smallest width.
     if (last > 0.0) REQUIRE(std::abs(100.0 * off / last - 1.0) < 0.5);
     last = off;
