@@ -147,9 +147,9 @@ void prepare_blas() {
 std::string blas_description() {
   choose_kernels();
   const std::lock_guard<std::mutex> lock(choice());
-  const char* const why = chosen_here                            ? " (by instruction set)"
-                          : std::getenv(kUsersChoice) != nullptr ? " (OPENBLAS_CORETYPE)"
-                                                                 : "";
+  const char* const why = std::getenv(kUsersChoice) != nullptr ? " (OPENBLAS_CORETYPE)"
+                          : chosen_here                        ? " (by instruction set)"
+                                                               : "";
   return fmt::format("{}, kernels for {}{}", openblas_get_config(), openblas_get_corename(), why);
 }
 

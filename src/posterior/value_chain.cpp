@@ -19,7 +19,7 @@ using model::ValueSites;
 using numerics::multiply;
 using numerics::Transpose;
 
-constexpr double kUndefined = -std::numeric_limits<double>::infinity();
+constexpr double kNoDensity = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -115,10 +115,10 @@ double ValueChain::log_density(const Eigen::Ref<const VectorXd>& position,
   const MatrixXd factor = s1 * factors.factor.front();
   MatrixXd arguments;
   const MatrixXd h = features(*sites_, hidden_weights(position), arguments);
-  if (!factor.allFinite() || !h.allFinite()) return kUndefined;
+  if (!factor.allFinite() || !h.allFinite()) return kNoDensity;
   const std::optional<FeatureEnergy> energy =
       FeatureEnergy::evaluate(h, *labels_, factor, temperature_);
-  if (!energy) return kUndefined;
+  if (!energy) return kNoDensity;
   MatrixXd over_factor, over_features;
   energy->gradient(h, factor, over_factor, over_features);
   const MatrixXd over_v = pull_back(arguments, over_features);
@@ -132,10 +132,10 @@ double ValueChain::log_likelihood(const Eigen::Ref<const VectorXd>& position) {
   const MatrixXd factor = std::sqrt(architecture_.variance(1)) * factors.factor.front();
   MatrixXd arguments;
   const MatrixXd h = features(*sites_, hidden_weights(position), arguments);
-  if (!factor.allFinite() || !h.allFinite()) return kUndefined;
+  if (!factor.allFinite() || !h.allFinite()) return kNoDensity;
   const std::optional<FeatureEnergy> energy =
       FeatureEnergy::evaluate(h, *labels_, factor, temperature_);
-  return energy ? -0.5 * energy->value() : kUndefined;
+  return energy ? -0.5 * energy->value() : kNoDensity;
 }
 
 bool ValueChain::draw_start(Rng& rng, Eigen::Ref<VectorXd> position) {
