@@ -112,7 +112,7 @@ struct Loops {
 HEADWAY_LOOPS(baseline, )
 #ifdef HEADWAY_X86_KERNELS
 HEADWAY_LOOPS(avx2, __attribute__((target("avx2,fma"))))
-HEADWAY_LOOPS(avx512, __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))))
+HEADWAY_LOOPS(avx512, __attribute__((target("avx512f,avx512dq,avx512vl"))))
 #endif
 
 const Loops& loops() {
