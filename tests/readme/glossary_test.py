@@ -56,8 +56,8 @@ def inspected_columns(root=ROOT):
     """{name: file} of the tables of `headway inspect`."""
     path = root / "src/io/result_file/describe.cpp"
     text = path.read_text(encoding="utf-8")
-    listings = re.search(r"kPoints =\s*" + STRING + r";\s*constexpr Listing kListings\[\] = \{(.*?)\};", text, re.DOTALL)
-    columns = [listings[1], *(texts[-1] for texts in (re.findall(STRING, row) for row in re.findall(r"\{(.*?)\}", listings[2], re.DOTALL))
+    listings = re.search(r"kPoints =(.*?);\s*constexpr Listing kListings\[\] = \{(.*?)\};", text, re.DOTALL)
+    columns = ["".join(re.findall(STRING, listings[1])), *(texts[-1] for texts in (re.findall(STRING, row) for row in re.findall(r"\{(.*?)\}", listings[2], re.DOTALL))
                               if len(texts) == 2)]
     return {name: path.name for names in columns for name in names.rstrip("?").replace("? ", " ").split()}
 

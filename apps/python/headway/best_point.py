@@ -79,7 +79,7 @@ def edge_of_sweep(result: Result, point: Point) -> str:
 def edge_warning(result: Result, point: Point) -> str:
     """A sentence where a point is at the edge of the sweep; else ""."""
     edge = edge_of_sweep(result, point)
-    return f"the best point has {edge}; a wider one may have a better point" if edge else ""
+    return f"the best point has {edge}; a sweep that goes on may have a better point" if edge else ""
 
 
 def best_text(result: Result) -> str:
@@ -92,7 +92,7 @@ def best_text(result: Result) -> str:
         return ""
     edge = edge_of_sweep(result, best)
     return (f"best by evidence: N {width_text(best.widths)}, T {best.temperature:g}, log evidence {best.log_evidence:.2f}"
-            + (f", with {edge}; a wider one may have a better point" if edge else ""))
+            + (f", with {edge}; a sweep that goes on may have a better point" if edge else ""))
 
 
 def number_of_point(result: Result, point: Any) -> int:
