@@ -314,7 +314,7 @@ class DrawsOfAResult(unittest.TestCase):
             warnings.simplefilter("ignore")
             few = headway.sample("hmm-four-paths", **self.SMALL, draws=2, warmup=0, chains=2, seed=3)
         for study in (few, few.save(file_of("few.h5"), overwrite=True)):
-            with self.assertWarnsRegex(UserWarning, "the draws are not used"):
+            with self.assertWarnsRegex(UserWarning, "the draws of the result are not used"):
                 pruned = headway.prune(study)
             self.assertEqual(pruned.points[0].pruning.posterior_errors, "draws")  # of prune's own chains
 
