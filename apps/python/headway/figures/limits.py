@@ -187,8 +187,9 @@ def _panel(axes: Axes, gap: Gap, paths: int, discrete: bool, test) -> None:
             (gap.corrected, gap.corrected_error, style.CORRECTED, "s", "white", accuracy.CORRECTED_NAME)):
         if floor is not None:  # equal accuracies have distance 0, which a logarithmic axis cannot show
             equal = values == 0.0
-            axes.plot(gap.widths[equal], np.full(equal.sum(), floor), linestyle="none", marker=7,
-                      color=colour, clip_on=False)
+            arrows, = axes.plot(gap.widths[equal], np.full(equal.sum(), floor), linestyle="none", marker=7,
+                                color=colour, clip_on=False)
+            arrows.set_in_layout(False)  # without a width to show it would take the whole figure
             values = np.where(equal, math.nan, values)
         bars = gap.limit * errors
         axes.errorbar(gap.widths, values, color=colour,
