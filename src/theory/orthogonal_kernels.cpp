@@ -223,8 +223,9 @@ OrthogonalKernels::Frame OrthogonalKernels::frame_of(const MatrixXd& u) const {
   const std::optional<SpdFactor> cholesky = SpdFactor::factor(sorted);
   Frame frame{MatrixXd::Zero(u.rows(), rank), {}};
   if (cholesky &&
-      (sorted.diagonal().array() / cholesky->lower().diagonal().array().square()).maxCoeff() <
-          kSmallestPivotRatio) {
+      (rank == 0 ||
+       (sorted.diagonal().array() / cholesky->lower().diagonal().array().square()).maxCoeff() <
+           kSmallestPivotRatio)) {
     frame.matrix(order, Eigen::all) = cholesky->lower();
     if (rank < u.rows()) return frame;
     MatrixXd inverse = MatrixXd::Identity(rank, rank);
