@@ -125,6 +125,12 @@ TEST_CASE("the least energy statistic is that of the worst chain, whichever it i
        {std::vector{0.5, none, 0.9}, {0.9, 0.5, none}, {none, 0.9, 0.5}, {0.5, 0.9}}) {
     sampling::SamplingResult result;
     result.summary.ebfmi = of_chains;
+    result.summary.divergences.assign(of_chains.size(), 0);
+    result.summary.mean_acceptance.assign(of_chains.size(), 0.8);
+    result.summary.step_size.assign(of_chains.size(), 0.1);
+    result.state.chains.resize(of_chains.size());
+    for (std::size_t c = 0; c < of_chains.size(); ++c)
+      result.kept.chains.push_back(static_cast<int>(c));
     SamplePoint point;
     describe_run(result, point);
     CHECK(point.ebfmi_min == 0.5);
