@@ -96,7 +96,8 @@ std::string best_text(const SolveResult& result) {
   return wrapped(fmt::format(
       "\nbest by evidence: {}, log evidence {:.2f}{}\n",
       point_title(best->widths, best->temperature), best->evidence.log_evidence,
-      edge.empty() ? "" : "; it has " + edge + ", and a sweep that goes on may have a better point"));
+      edge.empty() ? ""
+                   : "; it has " + edge + ", and a sweep that goes on may have a better point"));
 }
 
 /// How certain the order of the heads is.
