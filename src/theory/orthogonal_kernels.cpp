@@ -262,7 +262,7 @@ MatrixXd OrthogonalKernels::lifted_features() const {
 std::unique_ptr<EnergyState> OrthogonalKernels::evaluate(std::shared_ptr<const PathKernels> owner,
                                                          const MatrixXd& u,
                                                          double temperature) const {
-  if (!u.allFinite()) return nullptr;
+  if (!u.allFinite() || (u.diagonal().array() < 0.0).any()) return nullptr;
   Frame frame = frame_of(u);
   const std::optional<OrthogonalRidge> found = ridge(frame, temperature);
   if (!found) return nullptr;

@@ -328,7 +328,7 @@ TEST_CASE("without its empty directions the kernel, the energy and predictions a
   };
   c.features = features(13, 0, kTrainDirections);
   c.features.leftCols(kN0) *= 1e-9;  // a path that is hardly there
-  MatrixXd tests = 1e9 * features(5, kDirections - kTestDirections,
+  MatrixXd tests = 1e5 * features(5, kDirections - kTestDirections,
                                   kTestDirections);  // must not hide what training has
   const MatrixXd all_features = c.features;
   const MatrixXd all_tests = tests;
