@@ -65,18 +65,16 @@ TEST_CASE("the gradient of the posterior of a value network is its finite differ
   }
 }
 
-TEST_CASE("given hidden weights, moments of the readout are those of a linear model") {
+TEST_CASE("what a draw says does not depend on the order of its hidden units") {
   Rng rng(22, StreamPurpose::kTests);
   posterior::ValueChain chain = chain_of(ValueForm::kHyla, Nonlinearity::kRelu, 1, rng);
   VectorXd x(chain.dimension());
   for (double& entry : x) entry = rng.normal();
   const posterior::PosteriorDraw draw = chain.observe(x, true);
-  // tr U_1 = E |o|^2 / N_1: at a high temperature that of the prior, R s_1^2 U_a.
   REQUIRE(draw.order_parameters.layers.front().rows() == kHeads);
   REQUIRE((draw.feature_covariance - draw.feature_covariance.transpose()).norm() == 0.0);
   REQUIRE(draw.mean.rows() == kExamples);
   REQUIRE((draw.variance.array() > 0.0).all());
-  // A permutation of hidden units changes nothing.
   VectorXd turned = x;
   const Index d = chain.weights() / kUnits;
   turned.segment(0, d) = x.segment(d, d);
