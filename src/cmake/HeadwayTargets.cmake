@@ -11,6 +11,8 @@ endfunction()
 # Threads are those of core/parallel.hpp, as many as --threads says. Eigen's own threads wait for each other in every
 # product, and take ten times as long on processors with other work.
 target_compile_definitions(headway_options INTERFACE EIGEN_DONT_PARALLELIZE)
+# An index outside of a std::vector ends the process, also in what users get. Kernels work on plain pointers.
+target_compile_definitions(headway_options INTERFACE _GLIBCXX_ASSERTIONS)
 target_compile_options(headway_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
                        -Wno-unknown-pragmas -Werror=switch)  # a new enumerator is handled everywhere, or nothing builds
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
