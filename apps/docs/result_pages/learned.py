@@ -120,8 +120,8 @@ def small_gap():
 def row():
     here = [mean_and_error(values("softmax", start, 120, "accuracy")) for start in STARTS]
     cold, hot = (shown(mean, 2, error) for mean, error in here)
-    return ["Learned attention: accuracy of softmax on the copy task, 120 examples", "-",
-            f"from no attention {cold}, from the head that knows {hot}", "the start of searches decides",
+    return ["Learned attention, copy task: accuracy by start of the search",
+            f"no attention {cold}, the right head {hot}", "the start of searches decides",
             f"[page](learned-attention.md), [data]({DATA}.json)"]
 
 

@@ -1,4 +1,5 @@
-"""The table of all experiments: published, ours, and a verdict in at most five words."""
+"""The tables of all experiments: theory against exact answers, published results, claims that did not hold. A verdict has at
+most five words, any other cell twelve."""
 
 import codes
 import decodability_tables
@@ -12,7 +13,7 @@ import ranking
 import removal
 import sraven
 import texts
-from recorded import average, pair, published, shown
+from recorded import average, load, pair, published
 
 
 def _link(name, *files):
@@ -37,53 +38,34 @@ def _hidden_markov():
 def _one_shot():
     network = average((one_shot.of_network(one, "test") for fresh in (False, True) for one in one_shot.five("prune", fresh)))
     gain, _ = one_shot.images_claim()
-    images = ["One-shot images: accuracy (%)", f"network {published('T24, one-shot images')['accuracy']}, all of Omniglot",
-              f"network {network}, a seventh of it; theory at N = 10 less Gaussian process {gain}",
-              "narrow theory beats infinite width", _link("one-shot-images", one_shot.OLD, one_shot.FRESH)]
-    heads = ["Heads of the one-shot networks: rank correlation with their worth", "-",
-             f"theory's score {one_shot.rules()[1]}, gradient sensitivity {one_shot.sensitivity_of_all()[0]}",
-             "theory's ranking not confirmed", _link("one-shot-heads", one_shot.OLD, one_shot.FRESH)]
-    return [images, heads]
+    return ["One-shot images, a seventh of Omniglot: accuracy (%)",
+            f"network {published('T24, one-shot images')['accuracy']}, all of Omniglot",
+            f"network {network}; theory less Gaussian process {gain}", "narrow theory beats infinite width",
+            _link("one-shot-images", one_shot.OLD, one_shot.FRESH)]
 
 
 def _fuzzy_logic():
     paper, runs = published(fuzzy_logic.PAPER), fuzzy_logic.reference()
     names = ("softmax", "HYLA")
+    return ["Fuzzy logic: held-out $R^2$ x 100", _named(names, (pair(paper[name.lower()]) for name in names)),
+            _named(names, (average(map(fuzzy_logic.held_out, runs[name.lower()])) for name in names)),
+            "HYLA ahead, as published", _link("fuzzy-logic", "fuzzy-logic-reference")]
+
+
+def _ablation():
+    paper, mixed = published(fuzzy_logic.PAPER), ("values mixed", "not mixed")
     groups = [average(paper[name][0] for name in group if name in paper)
               for group in (fuzzy_logic.MIXED, fuzzy_logic.NOT_MIXED)]
-    mixed = ("values mixed", "not mixed")
-    decoder, encoder = fuzzy_logic.small_leads()
-    return [
-        ["Fuzzy logic: held-out $R^2$ x 100", _named(names, (pair(paper[name.lower()]) for name in names)),
-         _named(names, (average(map(fuzzy_logic.held_out, runs[name.lower()])) for name in names)), "HYLA ahead, as published",
-         _link("fuzzy-logic", "fuzzy-logic-reference")],
-        ["Fuzzy logic, more tokens and pairs held out, a tenth of the length: held-out $R^2$ x 100", "a figure",
-         f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, 32 tokens; {fuzzy_logic.cell_claim()[0]} in fresh seeds of one cell",
-         "HYLA's lead is not confirmed", _link("fuzzy-logic-scaling", "fuzzy-logic-scaling", "fuzzy-logic-embedding")],
-        ["Attention ablation: held-out $R^2$ x 100, mean over variants without softmax (the paper lacks one that does not mix)", _named(mixed, groups),
-         _named(mixed, fuzzy_logic.ablation_claim()), "mixing values helps, without softmax",
-         _link("attention-ablation", "attention-ablation")],
-        ["Fuzzy logic made small: held-out $R^2$ x 100, HYLA less softmax", "-",
-         f"decoder alone {decoder}, with an encoder {encoder}, fresh seeds", "no lead is shown",
-         _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
-        ["Fuzzy logic made small, first embedding as in the authors' code: HYLA less softmax", "-",
-         "{2}, with our embedding {1}".format(*fuzzy_logic.embedding_table()[-1]), "embedding: no effect is shown",
-         _link("fuzzy-logic-small", "fuzzy-logic-embedding")]]
+    return ["Attention ablation, variants without softmax: held-out $R^2$ x 100", _named(mixed, groups),
+            _named(mixed, fuzzy_logic.ablation_claim()), "mixing values helps, without softmax",
+            _link("attention-ablation", "attention-ablation")]
 
 
 def _sraven():
     paper, (softmax, _, hyla) = published(sraven.PAPER), sraven.reference_means(sraven.full())
-    early = dict(zip(sraven.VARIANTS, sraven.reference_means(sraven.reference())))
-    return [
-        ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
-         f"softmax {softmax}, HYLA {hyla}", "HYLA ahead, as published",
-         _link("sraven", "sraven-full-length", "sraven-tf32", "sraven-bf16")],
-        ["SRAVEN at a fifth of the length: accuracy (%) on held-out rule sets", "-",
-         f"softmax {early['softmax']}, HYLA {early['hyla']}", "no effect is shown",
-         _link("sraven-fifth", "sraven-reference", "sraven-latents")],
-        ["SRAVEN made small: accuracy (%) on held-out rule sets", "-", f"HYLA less softmax {sraven.small_claim()[0]}",
-         "no effect is shown",
-         _link("sraven-small", "sraven-small")]]
+    return ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
+            f"softmax {softmax}, HYLA {hyla}", "HYLA ahead, as published",
+            _link("sraven", "sraven-full-length", "sraven-tf32", "sraven-bf16")]
 
 
 def _codes():
@@ -97,49 +79,93 @@ def _codes():
                "sraven-small-latents")]]
 
 
-def _decodability():
-    _, foretold, _, training = decodability_tables.claim()
-    return [["Readable codes and held-out scores: rank correlation on half of 72 networks", "-",
-             f"given the training score {foretold}; training score alone {training}", "no effect is shown",
-             _link("decodability", "decodability")]]
-
-
-VERDICT_OF_RANKING = "claim fails, intervals mostly hold"
-
-
-def _heads():
-    theory, _, hyla, _ = removal.claim()
-    sensitivity, change = pretrained.claim()
-    first, others = pretrained.rises_on_copies()
-    ranked, best, single = ranking.over_columns("fixed")
-    return [
-        ["Heads of trained transformers: rank correlation with removal, HYLA", "-",
-         f"theory {theory}, gradient sensitivity {hyla}, six fresh seeds", "theory ranks weakly",
-         _link("trained-heads", "hyla-heads-fresh", "hyla-heads-narrow", "hyla-heads", "hyla-heads-again")],
-        ["Heads of pretrained networks: rank correlation with removal, four data sets", "-",
-         f"theory {change}, gradient sensitivity {sensitivity}",
-         "gradient sensitivity ranks better", _link("pretrained-heads", "pretrained-heads")],
-        ["A ranking of heads with its errors: rank correlation with the true cost, six fresh tasks, fixed readout", "-",
-         f"combined estimate {ranked:.2f}, {ranking.SINGLE[best]} {single:.2f}", VERDICT_OF_RANKING,
-         _link("head-ranking", "head-ranking")],
-        ["A head whose work is known: rise of the loss", "-", f"without it {first}, without the next {others}",
-         "theory finds it, mostly", _link("known-head", "pretrained-heads")]]
-
-
-def _posteriors():
-    _, means, largest = posteriors.claim()
-    return ["Exact draws for people who write samplers: against numpyro's NUTS", "-", f"{means} means, at most {largest} errors apart",
-            "the two samplers agree", _link("reference-posteriors", "reference-posteriors")]
-
-
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
             "runs end to end", _link("text", "text-small", "text-bpe-small")]
 
 
-def table():
-    return [["experiment", "published", "ours", "verdict", ""], _hidden_markov(), *_one_shot(), *_fuzzy_logic(), *_sraven(),
-            *_codes(), *_decodability(), *_heads(), learned.row(), _posteriors(), _text()]
+def _posteriors():
+    _, means, largest = posteriors.claim()
+    return ["Exact draws against numpyro's NUTS", f"{means} means, at most {largest} errors apart", "the two samplers agree",
+            _link("reference-posteriors", "reference-posteriors")]
+
+
+def _known_head():
+    first, others = pretrained.rises_on_copies()
+    return ["A head whose work is known: rise of the loss", f"without it {first}, without the next {others}",
+            "theory finds it, mostly", _link("known-head", "pretrained-heads")]
+
+
+def _failed_networks():
+    """Claims on trained networks that were not confirmed, or of which no effect was found."""
+    decoder, encoder = fuzzy_logic.small_leads()
+    early = dict(zip(sraven.VARIANTS, sraven.reference_means(sraven.reference())))
+    _, foretold, _, training = decodability_tables.claim()
+    return [
+        ["Fuzzy logic, a tenth of the training: HYLA less softmax",
+         f"{fuzzy_logic.scaling_claim()[0]}, 32 tokens; {fuzzy_logic.cell_claim()[0]} in fresh seeds",
+         "HYLA's lead is not confirmed", _link("fuzzy-logic-scaling", "fuzzy-logic-scaling", "fuzzy-logic-embedding")],
+        ["Fuzzy logic made small: HYLA less softmax, fresh seeds", f"decoder alone {decoder}, with an encoder {encoder}",
+         "no lead is shown", _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
+        ["The same, first embedding as in the authors' code", "{2}, with our embedding {1}".format(*fuzzy_logic.embedding_table()[-1]),
+         "embedding: no effect is shown", _link("fuzzy-logic-small", "fuzzy-logic-embedding")],
+        ["SRAVEN at a fifth of the length: accuracy (%)", f"softmax {early['softmax']}, HYLA {early['hyla']}",
+         "no effect is shown", _link("sraven-fifth", "sraven-reference", "sraven-latents")],
+        ["SRAVEN made small: accuracy (%)", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
+         _link("sraven-small", "sraven-small")],
+        ["Readable codes foretell held-out scores: rank correlation, 72 networks",
+         f"given the training score {foretold}; training score {training}", "no effect is shown",
+         _link("decodability", "decodability")]]
+
+
+VERDICT_OF_RANKING = "claim fails, intervals mostly hold"
+
+
+def _failed_rankings():
+    theory, _, hyla, _ = removal.claim()
+    sensitivity, change = pretrained.claim()
+    ranked, best, single = ranking.over_columns("fixed")
+    return [
+        ["One-shot networks", f"theory's score {one_shot.rules()[1]}, gradient {one_shot.sensitivity_of_all()[0]}",
+         "theory's ranking not confirmed", _link("one-shot-heads", one_shot.OLD, one_shot.FRESH)],
+        ["Trained transformers with HYLA, six fresh seeds", f"theory {theory}, gradient {hyla}", "theory ranks weakly",
+         _link("trained-heads", "hyla-heads-fresh", "hyla-heads-narrow", "hyla-heads", "hyla-heads-again")],
+        ["Pretrained networks, four data sets", f"theory {change}, gradient {sensitivity}", "gradient sensitivity ranks better",
+         _link("pretrained-heads", "pretrained-heads")],
+        ["Combined estimate of `rank_heads`, six fresh tasks", f"combined {ranked:.2f}, {ranking.SINGLE[best]} {single:.2f}",
+         VERDICT_OF_RANKING, _link("head-ranking", "head-ranking")]]
+
+
+OWN, PUBLISHED = ["experiment", "ours", "verdict", ""], ["experiment", "published", "ours", "verdict", ""]
+
+
+def known_answers():
+    return [OWN, _posteriors(), learned.row(), _known_head()]
+
+
+def published_results():
+    return [PUBLISHED, _hidden_markov(), _one_shot(), _fuzzy_logic(), _ablation(), _sraven(), *_codes(), _text()]
+
+
+def failed_networks():
+    return [OWN, *_failed_networks()]
+
+
+def failed_rankings():
+    return [["heads of", "rank correlation with removal", "verdict", ""], *_failed_rankings()]
+
+
+def limits_table():
+    """How far the theory is from exact samples, width by width."""
+    (result,), (variances,) = load("where-the-theory-ends"), load("corrected-variance")
+    variance = {row["width"]: [f"{100 * row[f'variance_{kind}']:.2g} %" for kind in ("saddle", "corrected")]
+                for row in variances["rows"]}
+    rows = [["N", "$(p + 1) / N$", "$U_1$: theory", "with 1/N", "accuracy: theory", "exact", "variance: theory", "with 1/N"]]
+    for row in result["rows"]:
+        errors = [100 * row[f"U_1_{kind}"] for kind in ("saddle", "corrected")]
+        rows.append([row["width"], f"{row['order']:.2g}", *(f"{error:.2g} %" if error < 9.95 else f"{error:.0f} %" for error in errors),
+                     f"{row['accuracy_saddle']:.3f}", f"{row['accuracy_exact']:.3f}", *variance.get(row["width"], "--")])
+    return rows
 
 
 def variants_table():
@@ -157,5 +183,8 @@ def variants_table():
     return rows
 
 
-TABLES = {"experiments": table, "attention-variants": variants_table}
+# The tables of the overview, of which each row is one experiment.
+EXPERIMENTS = {"known-answers": known_answers, "published-results": published_results, "failed-networks": failed_networks,
+               "failed-rankings": failed_rankings}
+TABLES = EXPERIMENTS | {"theory-against-exact": limits_table, "attention-variants": variants_table}
 SENTENCES = []
