@@ -1,4 +1,4 @@
-"""Draws the figures of src/theory/README.md: python3 theory_figures.py --program build/release/bin/headway --output FOLDER.
+"""Draws the figures of src/theory: python3 theory_figures.py --program build/release/bin/headway --output FOLDER.
 
 Every number in them is computed on the spot by the program. The pictures in data/figures are what it draws.
 """

@@ -98,7 +98,7 @@ class SentencesAboutHeads(unittest.TestCase):
                           for number in (1, 2)}
                 self.assertEqual(max(layers, key=layers.get), first, run["seed"])
         self.assertEqual([(run["variant"], run["seed"]) for run in upper["runs"] if removal.is_idle(run)], [("hyla", 4)])
-        text = (ROOT / "src/theory/README.md").read_text()
+        text = (ROOT / "src/theory/heads.md").read_text()
         for variant, words in (("softmax", "softmax transformer"), ("hyla", "HYLA")):
             cells = " | ".join(average(removal.correlations(both, variant, name), 2) for name in ("sensitivity", rise, score))
             self.assertIn(f"| {words} on fuzzy logic, six fresh seeds | {cells} |", text)

@@ -61,11 +61,11 @@ class TheSite(unittest.TestCase):
             self.assertTrue((self.site / document.relative_to(DOCS.parents[1]).with_suffix(".html")).exists(), document)
 
     def test_numbered_equations_keep_their_numbers(self):
-        document = (DOCS.parents[1] / "src/theory/README.md").read_text(encoding="utf-8")
-        page = self.text("src/theory/README.html")
-        for number in re.findall(r"\\tag\{(\d+)\}", document):
-            self.assertIn(f'id="eq-{number}"', page)
-            self.assertIn(rf"\tag{{{number}}}", page)
+        for document in (DOCS.parents[1] / "src/theory").glob("*.md"):
+            page = self.text(f"src/theory/{document.stem}.html")
+            for number in re.findall(r"\\tag\{(\d+)\}", document.read_text(encoding="utf-8")):
+                self.assertIn(f'id="eq-{number}"', page)
+                self.assertIn(rf"\tag{{{number}}}", page)
 
     def test_sections_of_docstrings_are_lists(self):
         self.assertRegex(self.text("reference/python.html"), r"(?s)>Parameters<.*>Returns<.*>Raises<.*>Examples<")

@@ -4,8 +4,9 @@
 
 In Markdown and in the text cells of notebooks: links with their anchors, names of files in `code`. In documents and
 comments: equations ("eq. 12", "eqs. 3 and 4", "eqs. 5 to 7"), sections (README.md, "Title"), keys of papers ([T24]).
-An equation stands between two lines `$$` and has its number in \\tag{12}. A comment, or a document without equations,
-that names no document cites src/theory/README.md. Mathematics must survive GitHub, which reads it as Markdown first.
+An equation stands between two lines `$$` and has its number in \\tag{12}. The pages of src/theory share one count, in any
+order. A comment, or a document without equations, that names no document cites one of these pages. Mathematics must
+survive GitHub, which reads it as Markdown first.
 `RulesCatchViolations` shows that each rule notices a made-up reference.
 """
 
@@ -18,7 +19,7 @@ import unittest
 from trees import ROOT, MadeTree, RealTree, files_of, root_asked_for
 
 MAX_README_LINES = 170
-THEORY = "src/theory/README.md"
+THEORY = "src/theory/"  # the folder whose pages share one count of equations
 
 COMMENTED = {".cpp": "//", ".hpp": "//", ".cu": "//", ".js": "//", ".py": "#", ".txt": "#", ".cmake": "#", ".toml": "#", ".sh": "#"}
 TAG = re.compile(r"\\tag\{(\d+)\}")
@@ -37,7 +38,7 @@ UNSAFE = (
 # Lines of a display that Markdown takes for a list, a heading, a quotation, or the end of the paragraph.
 UNSAFE_LINE = re.compile(r"^\s*(?:$|[-+] |[-=]+$|>|#{1,6} |\d+[.)] )", re.MULTILINE)
 CITED = re.compile(r"(?:([\w/.]+\.md), )?\b[Ee]qs?\. (\d+)((?:(?:,| and| to| or) (?:eq\. )?\d+)*)")
-SECTION = re.compile(r'((?:[\w.]+/)*README\.md), "([^"]+)"')
+SECTION = re.compile(r'((?:[\w.]+/)*[\w-]+\.md), "([^"]+)"')
 KEY = re.compile(r"\[([A-Z]{1,2}\d{2})\b")
 DEFINED = re.compile(r"(?:\*\*\[([A-Z]{1,2}\d{2})\]\*\*|^\s*(?://|#)\s+\[([A-Z]{1,2}\d{2})\] [A-Z])", re.MULTILINE)
 FILE_NAME = re.compile(r"(?<![\w./<*-])((?:[\w.-]+/)*[\w.-]+\.(?:cpp|hpp|py|md|ipynb|toml|json|sh))(?![\w/*<(])")
@@ -187,13 +188,16 @@ def numbers_of(text):
 def equation_faults(root):
     faults, known = [], {}
     documents = markdown_of(root)
+    theory = [name for name in documents if name.startswith(THEORY)]
     for name, text in documents.items():
-        numbers, written = equations_of(text)
+        known[name], written = equations_of(text)
         faults += [f"{name}: {fault}" for fault in written]
-        known[name] = set(numbers)
-        if numbers != list(range(1, len(numbers) + 1)):
-            faults.append(f"{name}: equations are numbered {numbers}")
-    texts = [(name, text, name if known[name] else THEORY) for name, text in documents.items()]
+        if name not in theory and known[name] != list(range(1, len(known[name]) + 1)):
+            faults.append(f"{name}: equations are numbered {known[name]}")
+    known[THEORY] = sorted(number for name in theory for number in known[name])
+    if known[THEORY] != list(range(1, len(known[THEORY]) + 1)):
+        faults.append(f"{THEORY}: together the pages have the equations {known[THEORY]}")
+    texts = [(name, text, name if known[name] and name not in theory else THEORY) for name, text in documents.items()]
     texts += [(name, text, THEORY) for name, text in comments_of(root).items()]
     for name, text, default in texts:
         for document, number in numbers_of(text):
@@ -251,7 +255,8 @@ def readme_length_faults(root):
 
 class DocumentsResolve(RealTree):
     def test_there_are_equations(self):
-        for document, count in ((THEORY, 76), ("src/training/README.md", 23), ("src/tasks/README.md", 5)):
+        for document, count in (("src/theory/README.md", 30), ("src/theory/numerics.md", 25), ("src/theory/heads.md", 10),
+                                ("src/training/README.md", 23), ("src/tasks/README.md", 5)):
             self.assertGreaterEqual(len(equations_of((ROOT / document).read_text())[0]), count, document)
 
     def test_links_lead_somewhere(self):
@@ -300,7 +305,7 @@ class RulesCatchViolations(MadeTree):
         document = "# Theory\n\n$$\na = b \\tag{1}\n$$\n\n$$\nc = d \\tag{2}\n$$\n\nby eq. 2\n"
         for comment, count in (("/// of eq. 2", 0), ("int a;  ///< eqs. 1 and\n/// 3", 1), ("// eqs. 1 to 4", 1),
                                ("/// (src/training/README.md, eq. 2)", 1), ("/// (src/training/README.md, eq. 1)", 0)):
-            tree = {THEORY: document, "src/training/README.md": "$$\ne = f \\tag{1}\n$$\n", "src/core/a.hpp": comment + "\n"}
+            tree = {"src/theory/README.md": document, "src/training/README.md": "$$\ne = f \\tag{1}\n$$\n", "src/core/a.hpp": comment + "\n"}
             self.assertEqual(len(self.faults(equation_faults, tree)), count, comment)
 
     def test_numbers_of_equations(self):
@@ -311,7 +316,15 @@ class RulesCatchViolations(MadeTree):
                                       ("outside", one + "\\tag{2}\n", 1), ("not closed", one + "$$\nb \\tag{2}\n", 2),
                                       ("in a line", one + "$$ b \\tag{2} $$\n", 2), ("plain", one + "    b  (2)\n", 1),
                                       ("in code", one + "```\n$$\n\\tag{7}\n```\n and `$$ \\tag{8}`\n", 0)):
-            self.assertEqual(len(self.faults(equation_faults, {THEORY: document})), count, what)
+            self.assertEqual(len(self.faults(equation_faults, {"src/tasks/README.md": document})), count, what)
+
+    def test_pages_of_the_theory_share_their_numbers(self):
+        one, two, three = (f"$$\na \\tag{{{number}}}\n$$\n" for number in (1, 2, 3))
+        for what, first, second, count in (("in any order", three + one, two + "\neqs. 1 to 3\n", 0), ("doubled", one + two, two, 1),
+                                           ("one left out", one, three, 1), ("cited but absent", one + "\neq. 3\n", two, 1),
+                                           ("of another page", one, two + "\n(src/theory/README.md, eq. 2)\n", 1)):
+            tree = {"src/theory/README.md": first, "src/theory/numerics.md": second, "src/core/a.hpp": "/// eqs. 1 and 2\n"}
+            self.assertEqual(len(self.faults(equation_faults, tree)), count + (what == "one left out"), what)
 
     def test_mathematics(self):
         good = "Here $a_{b} < 3$ costs `$5 _` and $\\mathcal S_0$.\n\n$$\n\\begin{aligned}\na &= b \\\\\n&= c\n\\end{aligned}\n$$\n"
@@ -322,9 +335,9 @@ class RulesCatchViolations(MadeTree):
             self.assertEqual(len(self.faults(mathematics_faults, {"README.md": bad + "\n"})), 1, bad)
 
     def test_sections(self):
-        tree = {"src/io/README.md": "# Files\n## Data-set file\n",
-                "src/io/a.hpp": '/// (src/io/README.md, "Data-set file"); src/io/README.md,\n/// "Dataset file"\n'}
-        self.assertEqual(len(self.faults(section_faults, tree)), 1)
+        tree = {"src/io/README.md": "# Files\n## Data-set file\n", "src/io/b-c.md": "# Files\n",
+                "src/io/a.hpp": '/// (src/io/README.md, "Data-set file"); src/io/README.md,\n/// "Dataset file"; src/io/b-c.md, "None"\n'}
+        self.assertEqual(len(self.faults(section_faults, tree)), 2)
 
     def test_papers(self):
         tree = {"README.md": "as in [T24]\n", "src/README.md": "[S25, figure 1]\n- **[S25]** Someone\n",

@@ -126,7 +126,7 @@ def _errors(result: Result, point: Point) -> dict[str, dict[str, float | None]]:
 
 def head_scores(u: np.ndarray, result: Result) -> np.ndarray:
     """Scores of all heads, layer 1 first: the sum of |U_1[pi, pi']| over the entries with the head on pi
-    or on pi', over the largest of them (src/theory/README.md, eq. 53)."""
+    or on pi', over the largest of them (src/theory/heads.md, eq. 53)."""
     heads = np.repeat(np.array(result.path_heads), result.outputs, axis=0)
     sizes, scores = np.abs(u), []
     for layer, count in enumerate(result.heads):
