@@ -78,8 +78,8 @@ class EnergyState {
   double condition = 1.0;  ///< lower bound of the condition number of what was factorised
   [[nodiscard]] double energy() const { return log_determinant + quadratic; }
 
-  /// v_a = X_a^T alpha, alpha = (K + T)^{-1} y: N_0 x C p. The mean predictor is f(x) = sum_ab
-  /// X_a(x) . U_ab v_b.
+  /// v_pi = X_pi^T alpha, alpha = (K + T)^{-1} y: N_0 x C p. The mean predictor is
+  /// f(x) = sum U[pi, pi'] X_pi(x) . v_pi'.
   [[nodiscard]] const MatrixXd& projected_dual() const { return projected_dual_; }
 
   /// Hessian-vector products in the coordinates of `frame`. Single precision has about 5 digits

@@ -119,7 +119,7 @@ struct AttentionPriorOptions {
   std::vector<int> heads;  ///< empty: those of the data
   model::AttentionPriorForm form = model::AttentionPriorForm::kMatrix;
   double variance = 1.0;      ///< s_w^2
-  std::optional<Index> dims;  ///< G, of queries and keys
+  std::optional<Index> dims;  ///< N_QK, of queries and keys
   model::LearnedKind kind = model::LearnedKind::kSoftmax;
   std::vector<std::vector<int>> frozen;  ///< [layer, head], counted from 1
 

@@ -154,7 +154,7 @@ VectorXd AttentionCoordinates::of_heads(const std::vector<LayerHeads>& given) co
         z.segment(at, m.size()) = m.reshaped();
         continue;
       }
-      // Of all Q and K with this product, these have the smallest norm.
+      // Of all W_Q and W_K with this product, these have the smallest norm.
       const numerics::SingularValues svd = numerics::singular_values(m);
       const Index g = prior_.dims;
       const VectorXd root = svd.values.head(g).cwiseSqrt();

@@ -92,7 +92,7 @@ struct LearnedAttention::Pass {
   // weights[l]: path weights below layer l + 1, of example b a matrix n_b x p_{l+1}; and their
   // slope, in the backward pass.
   std::vector<std::vector<double>> weights, weights_slope;
-  // kQueriesKeys: Q x of the queries and K x of the keys, by layer and head.
+  // kQueriesKeys: W_Q x of the queries and W_K x of the keys, by layer and head.
   std::vector<std::vector<MatrixXd>> left, right;
   MatrixXd key_sums, slope;  // room of the backward pass
   bool has_given = false;    // the attention of frozen heads is there: it does not depend on z

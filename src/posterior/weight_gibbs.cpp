@@ -110,7 +110,7 @@ MatrixXd WeightGibbs::gram(int l) const {
 }
 
 // Eq. 49 for one output. With U_{l+1} = R R^T it is scale^2 sum_h sum_k M_hk M_hk^T, where
-// M_hk = sum_g R[g, k] A_{hg}.
+// M_hk = sum_g R[g, k] Xi_{hg}.
 void WeightGibbs::add_mixed_gram(int l, MatrixXd& k) const {
   const MatrixXd& effective = effective_[l + 1];
   const MatrixXd root = numerics::symmetric_square_root(effective * effective.transpose());
@@ -129,7 +129,7 @@ void WeightGibbs::add_mixed_gram(int l, MatrixXd& k) const {
   }
 }
 
-// G[g, g'] = scale^2 sum_h A_{hg} A_{hg'}^T for all pairs.
+// G[g, g'] = scale^2 sum_h Xi_{hg} Xi_{hg'}^T for all pairs.
 MatrixXd WeightGibbs::pair_gram(int l) const {
   const Index size = network_->paths(l + 1) * kernels_->examples();
   const double square = network_->scale(l) * network_->scale(l);
@@ -203,7 +203,7 @@ MatrixXd WeightGibbs::dual(const SpdFactor& system, MatrixXd residual, Rng& rng)
   return solved.reshaped(residual.rows(), residual.cols());
 }
 
-// Z_l^h += scale E_{l+1}^T D_h with D_h[(g, c), .] = dual_c^T A_{hg}, and A_{l+1} with it.
+// Z_l^h += scale E_{l+1}^T D_h with D_h[(g, c), .] = dual_c^T Xi_{hg}, and Xi_{l+1} with it.
 double WeightGibbs::shift(int l, const MatrixXd& dual, Eigen::Ref<VectorXd> position) {
   MatrixXd& above = activation_[l];
   const MatrixXd& effective = effective_[l + 1];
@@ -233,7 +233,7 @@ double WeightGibbs::shift(int l, const MatrixXd& dual, Eigen::Ref<VectorXd> posi
   return squares;
 }
 
-// f_c = scale A_{L+1} z_c: the outputs are independent, with one P x P system.
+// f_c = scale Xi_{L+1} z_c: the outputs are independent, with one P x P system.
 double WeightGibbs::draw_readout(const MatrixXd& labels, Rng& rng, Eigen::Ref<VectorXd> position) {
   const int top = network_->top();
   const MatrixXd& activation = activation_[top - 1];

@@ -161,8 +161,9 @@ class DistributedState final : public EnergyState {
 };
 
 /// With Y = A X, A = (K + T)^{-1}, and v = X^T alpha (eqs. 70 and 71):
-///   <X_a, M' X_b>  = -<Y_a, K(D) Y_b> - v'_a . v_b - v_a . v'_b,   v' = -X^T A X (v D)
-///   <X_a, M'' X_b> = 2 <K(D) Y_a, A K(D) Y_b> - v''_a . v_b - v_a . v''_b - 2 v'_a . v'_b,
+///   <X_pi, M' X_rho>  = -<Y_pi, K(D) Y_rho> - v'_pi . v_rho - v_pi . v'_rho,
+///   <X_pi, M'' X_rho> = 2 <K(D) Y_pi, A K(D) Y_rho> - v''_pi . v_rho - v_pi . v''_rho
+///                       - 2 v'_pi . v'_rho,   v' = -X^T A X (v D),
 ///   v'' = -2 X^T A X (v' D)
 class DistributedCurvature final : public EnergyCurvature {
  public:

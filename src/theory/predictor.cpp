@@ -33,7 +33,7 @@ PredictorStatistics predictor_statistics(const Prediction& prediction, const Mat
 
 MatrixXd squared_error_gradient(const EnergyState& state, const MatrixXd& u,
                                 const MatrixXd& features, const MatrixXd& labels) {
-  // eq. 66: e = 2 (f - y) / (examples C), t_{a,c} = X*_a^T e_c, gradient = sym((t - Z (t U))^T v).
+  // eq. 66: e = 2 (f - y) / (examples C), t_{pi,c} = X*_pi^T e_c, gradient sym((t - Z (t U))^T v).
   const MatrixXd& v = state.projected_dual();
   const Index n0 = v.rows();
   const Index outputs = labels.cols();

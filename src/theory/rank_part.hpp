@@ -31,8 +31,8 @@ class RankPart {
     VectorXd pivots;        ///< diagonal of its Cholesky factor
     VectorXd squares;       ///< diagonal of K
     VectorXd alpha;         ///< (K + T)^{-1} y
-    MatrixXd traces;        ///< <X_a, (K + T)^{-1} X_b>: p x p
-    MatrixXd projected;     ///< X_a^T alpha: N_0 x p
+    MatrixXd traces;        ///< <X_pi, (K + T)^{-1} X_pi'>: p x p
+    MatrixXd projected;     ///< X_pi^T alpha: N_0 x p
   };
   /// Keeps the inverse as state `id`.
   Evaluation evaluate(int id, const MatrixXd& u, double temperature);
@@ -41,7 +41,7 @@ class RankPart {
   MatrixXd explained(int id, const MatrixXd& test_features);
   /// X^T (K + T)^{-1} X u.
   MatrixXd projected_inverse(int id, const MatrixXd& u);
-  /// <X_a, A K(D) A X_b>, A = (K + T)^{-1}, and <X_a, A K(D) A K(D) A X_b> (eqs. 70, 71): p x p.
+  /// <X_pi, A K(D) A X_pi'>, A = (K + T)^{-1}, the same with A K(D) A K(D) A (eqs. 70, 71): p x p.
   MatrixXd first_order(int id, const MatrixXd& d);
   MatrixXd second_order(int id, const MatrixXd& d);
 
@@ -63,7 +63,7 @@ class RankPart {
   [[nodiscard]] std::optional<MatrixXd> kernel(const MatrixXd& u);
   /// K(D) after halve(). Needs State::solved.
   [[nodiscard]] std::optional<MatrixXd> kernel_change(State& state, const MatrixXd& d);
-  /// What this rank adds to the sum G over ranks with <F_a, (B + B^T) F_b> = G + G^T (eq. 69).
+  /// What this rank adds to the sum G over ranks with <F_pi, (B + B^T) F_pi'> = G + G^T (eq. 69).
   [[nodiscard]] std::optional<MatrixXd> contract(const MatrixXd& b, const SharedRows& f);
   /// (B + B^T) F.
   [[nodiscard]] std::optional<SharedRows> multiply(const MatrixXd& b, const SharedRows& f) const;

@@ -49,7 +49,7 @@ std::unique_ptr<EnergyState> StreamedKernels::evaluate(const MatrixXd& u,
     if (std::unique_ptr<EnergyState> rotated = evaluate_rotated(u, temperature)) return rotated;
   }
   if (outputs() == 1) {
-    // tr(K^{-1} C_ab) = <L^{-1} X_a, L^{-1} X_b> in eq. 22: no inverse is formed.
+    // <X_pi, K^{-1} X_pi'> = <L^{-1} X_pi, L^{-1} X_pi'> in eq. 22: no inverse is formed.
     MatrixXd w = features_;
     numerics::half_solve_tiled(state->factor(), w, threads());
     const Eigen::Map<const MatrixXd> by_path(w.data(), examples() * feature_count(), paths());

@@ -12,7 +12,7 @@ namespace headway {
 /// (eq. 5).
 enum class AttentionForm {
   kWeights,       ///< one N_0 x N_0 matrix a head: logits[query s, key t] = x_s^T W x_t
-  kQueryKey,      ///< query and key matrices G x N_0: logits = (Q x_s) . (K x_t) / sqrt(G)
+  kQueryKey,      ///< N_QK x N_0 each: logits = (W_Q x_s) . (W_K x_t) / sqrt(N_QK)
   kSupplied,      ///< the attention matrices themselves, for every example
   kPathFeatures,  ///< path features xi_pi, inputs already averaged along every path
 };

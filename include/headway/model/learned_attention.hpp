@@ -14,7 +14,7 @@ namespace headway::model {
 /// How the logits of a learned head depend on its weights (x_s: query token, x_t: key token).
 enum class AttentionPriorForm {
   kMatrix,       ///< x_s^T W x_t / N_0
-  kQueriesKeys,  ///< (Q x_s) . (K x_t) / (N_0 sqrt(G)), Q and K of size G x N_0
+  kQueriesKeys,  ///< (W_Q x_s) . (W_K x_t) / (N_0 sqrt(N_QK)), both N_QK x N_0
 };
 Words<AttentionPriorForm> words_of(AttentionPriorForm);
 
@@ -25,13 +25,13 @@ enum class LearnedKind {
 };
 Words<LearnedKind> words_of(LearnedKind);
 
-/// The prior of the attention of a network. W has entries of variance s_w^2; Q and K have entries
-/// of variance s_w each, which gives Q^T K / sqrt(G) the variance s_w^2, too.
+/// The prior of the attention of a network. W has entries of variance s_w^2; W_Q and W_K have
+/// entries of variance s_w, which gives W_Q^T W_K / sqrt(N_QK) the variance s_w^2, too.
 struct AttentionPrior {
   std::vector<int> heads;  ///< H_1, ..., H_L
   AttentionPriorForm form = AttentionPriorForm::kMatrix;
   double variance = 1.0;  ///< s_w^2
-  Index dims = 0;         ///< G; only of kQueriesKeys
+  Index dims = 0;         ///< N_QK; only of kQueriesKeys
   LearnedKind kind = LearnedKind::kSoftmax;
   std::vector<HeadAddress> frozen;  ///< heads whose attention is given
 
@@ -40,8 +40,8 @@ struct AttentionPrior {
   void validate(Index features) const;
 };
 
-/// Where the weights of each head lie in a vector z of unit normals: W = s_w z, or Q, K = sqrt(s_w)
-/// z. Head after head, layer 1 first; W column by column, Q (G x N_0) before K.
+/// Where the weights of each head lie in a vector z of unit normals: W = s_w z, or W_Q, W_K =
+/// sqrt(s_w) z. Head after head, layer 1 first; column by column, W_Q (N_QK x N_0) before W_K.
 class AttentionCoordinates {
  public:
   /// Validates the prior.
@@ -56,11 +56,11 @@ class AttentionCoordinates {
   [[nodiscard]] Index head_size() const;
   /// "W_1^2[3,4]", or "Q_1^2[3,4]" and "K_1^2[3,4]": layer, head, row, column, counted from 1.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// W of a learned head, N_0 x N_0: s_w z, or Q^T K / sqrt(G).
+  /// W of a learned head, N_0 x N_0: s_w z, or W_Q^T W_K / sqrt(N_QK).
   [[nodiscard]] MatrixXd weights(const Eigen::Ref<const VectorXd>& z, std::size_t layer,
                                  int head) const;
   /// z of the learned heads whose logits are those of `given`, as a data set gives them by
-  /// matrices. Queries and keys of too few dimensions give the nearest matrix of rank G.
+  /// matrices. Queries and keys of too few dimensions give the nearest matrix of rank N_QK.
   /// Error{kBadData} unless `given` has the heads of the prior and acts on these features.
   [[nodiscard]] VectorXd of_heads(const std::vector<LayerHeads>& given) const;
   /// z with the heads of one layer exchanged: head h of the result is head order[h] of z. Error

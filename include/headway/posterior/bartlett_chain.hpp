@@ -22,8 +22,8 @@ namespace headway::posterior {
 ///
 /// Coordinates, one per entry of B_{L+1} (readout), B_L, ..., B_1, column by column: B_ij itself
 /// below the diagonal, and on it
-///   B_ii = sqrt(k) exp(x / sqrt(2 k)),  k = N_l - i + 1   (eq. 38).
-/// For large k x is close to a standard normal, so that all coordinates have unit scale under the
+///   B_ii = sqrt(k) exp(q / sqrt(2 k)),  k = N_l - i + 1   (eq. 38).
+/// For large k q is close to a standard normal, so that all coordinates have unit scale under the
 /// prior.
 ///
 /// Narrow layers, 1 < r_l and N_l <= r_l + 1, are different. There a row of B_l that passes near

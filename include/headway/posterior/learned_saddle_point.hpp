@@ -12,7 +12,7 @@ namespace headway::posterior {
 
 /// A joint minimum over order parameters and attention (eq. 76) of
 ///   S(U, w) = energy(U_1; X(w)) + entropy(U) + |w|^2 / s_w^2.
-/// For queries and keys the last term is (|Q|^2 + |K|^2) / s_w. Both are |z|^2.
+/// For queries and keys the last term is (|W_Q|^2 + |W_K|^2) / s_w. Both are |z|^2.
 struct LearnedMinimum {
   VectorXd z;              ///< attention weights (model::AttentionCoordinates)
   double action = 0.0;     ///< S(U, w)

@@ -47,17 +47,17 @@ class WeightPosterior final : public sampling::SweepTarget, public PosteriorTarg
   /// N_1 N_0 + sum_l H_l N_l N_{l+1} + C N_a.
   [[nodiscard]] Index dimension() const override;
 
-  /// -|z|^2 / 2 - |y - f|^2 / (2 T) (eq. 50), and its gradient through the effective weights, so
-  /// that nothing of size P N is needed. Cost: 6 C p_{l+1} flops for each weight of layer l,
-  /// 4 P p N_0 C for the data.
+  /// -|theta|^2 / 2 - |y - f|^2 / (2 T) (eq. 50); its gradient goes through the effective weights,
+  /// so that nothing of size P N is needed. Cost: 6 C p_{l+1} flops for each weight of layer l, 4 P
+  /// p N_0 C for the data.
   double log_density(const Eigen::Ref<const VectorXd>& position,
                      Eigen::Ref<VectorXd> gradient) override;
 
   /// One Gaussian block after another from its exact conditional: V_0, all heads of V_1, ..., of
   /// V_L, then a (eqs. 48 and 49). With f = Phi v for the block's weights v,
   ///   v = v' + Phi^T (Phi Phi^T + T I)^{-1} (y - Phi v' - eps),   v' ~ prior, eps ~ N(0, T I).
-  /// Phi is never built: with A_{(h,g)} (P x N_l) the lower activation of the path's rest (h, g),
-  ///   Phi Phi^T = (s_l^2 / N_l) sum_h sum_{g,g'} U_{l+1}[g,g'] A_{hg} A_{hg'}^T,
+  /// Phi is never built: with Xi_{(h,g)} (P x N_l) the lower activation of the path's rest (h, g),
+  ///   Phi Phi^T = (s_l^2 / N_l) sum_h sum_{g,g'} U_{l+1}[g,g'] Xi_{hg} Xi_{hg'}^T,
   /// and the change of V_l^h has rank C p_{l+1}. Returns the log density (as above). Cost: a normal
   /// for each weight, 2 P p_{l+1} flops for each weight of layer l (the activations above it), P^2
   /// p_l N_l for its Gram matrices, (P C)^3 / 3 a block. Error kBadStudy when Phi Phi^T + T I is

@@ -22,7 +22,7 @@ void summarize_attention(const std::vector<ChainRecord>& chains, const std::vect
 /// The evidence by both ways, from the replicas of every chain. `data_count`: P C.
 void summarize_replicas(const sampling::Checkpoint& state, double data_count, SamplePoint& point);
 
-/// Draws of the attention weights W, or Q and K, with their names.
+/// Draws of the attention weights W, or W_Q and W_K, with their names.
 void keep_attention_weights(const std::vector<ChainRecord>& chains,
                             const posterior::LearnedChain& target, SamplePoint& point);
 

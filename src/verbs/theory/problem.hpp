@@ -27,7 +27,7 @@ struct Evaluation {
   std::vector<std::string> set_names;
   std::vector<MatrixXd> set_labels;
   /// Whether some path feature tells something of the training labels. Else, of equal examples with
-  /// opposite labels, say, X_a^T y = 0 for all paths a and every mean is 0 but for rounding.
+  /// opposite labels, say, X_pi^T y = 0 for all paths and every mean is 0 but for rounding.
   bool told = true;
 
   [[nodiscard]] Index examples() const;

@@ -77,7 +77,7 @@ TEST_CASE("a data set's heads have weights with the same logits") {
     CHECK((features_at(*data.attention, found) - features_at(*data.attention, z))
               .cwiseAbs()
               .maxCoeff<Eigen::PropagateNaN>() < 1e-12);
-    // For one matrix W the weights are unique. Of all Q and K, these have the smallest norm.
+    // For one matrix W the weights are unique. Of all W_Q and W_K, these have the smallest norm.
     CHECK(found.norm() < z.norm() * (1.0 + 1e-14));
     std::vector<LayerHeads> fewer = as_given(problem, data, z);
     fewer.pop_back();
@@ -92,7 +92,7 @@ TEST_CASE("a start of too few dimensions has the nearest logits") {
   prior.dims = 1;
   const model::AttentionCoordinates coordinates(prior, 2);
   LayerHeads layer;
-  layer.query = {MatrixXd::Identity(2, 2)};  // logits (Q x) . (K y) / sqrt(2)
+  layer.query = {MatrixXd::Identity(2, 2)};  // logits (W_Q x) . (W_K y) / sqrt(2)
   layer.key = {(MatrixXd(2, 2) << 3.0, 0.0, 0.0, -1.0).finished()};
   const MatrixXd w = coordinates.weights(coordinates.of_heads({layer}), 0, 0) / 2.0;
   CHECK((w - (MatrixXd(2, 2) << 3.0, 0.0, 0.0, 0.0).finished() / std::sqrt(2.0)).norm() < 1e-14);

@@ -113,7 +113,8 @@ void check_minima(const AttentionPriorOptions& options, std::size_t learned_head
     if (options.form == AttentionPriorForm::kMatrix) {
       CHECK_THAT(of_w, WithinRel(z.squaredNorm(), 1e-6) || WithinAbs(z.squaredNorm(), 1e-6));
     } else {
-      // At a minimum |Q| = |K|, and |Q|^2 + |K|^2 is twice the nuclear norm of Q^T K.
+      // At a minimum |W_Q| = |W_K|; the sum of their squares is twice the nuclear norm of W_Q^T
+      // W_K.
       double nuclear = 0.0;
       for (const MatrixXd& w : minimum.attention_weights) {
         nuclear += Eigen::JacobiSVD<MatrixXd>(w).singularValues().sum();
