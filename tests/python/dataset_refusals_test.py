@@ -168,7 +168,7 @@ class Refusals(WritingTest):
         self.assert_refused(base | {"heads": [2, 2]},
                             "heads = [2, 2]; allowed:", "product p = 6")
         self.assert_refused(base | {"heads": [6, 0]}, "heads = [6, 0]; allowed: positive")
-        self.assert_refused(base | {"heads": [1.5, 4]}, "heads = [1.5, 4]; allowed: positive integers")
+        self.assert_refused(base | {"heads": [1.5, 4]}, "heads: is [1.5, 4]; allowed: a list of whole numbers")
         self.assert_refused(base | {"readout": "last"}, "readout = \"last\"; allowed: \"last_token\"")
         self.assert_refused(base | {"test_path_features": np.ones((P_TEST, 6, N0 + 1))},
                             "test_path_features: shape [4, 6, 4]", "[any, 6, 3]")

@@ -178,8 +178,8 @@ class Docstrings(unittest.TestCase):
             if inspect.isfunction(getattr(headway, name)):
                 with self.subTest(name=name), self.assertRaisesRegex(headway.UsageError, f"headway.{name}: unknown argument zzz"):
                     getattr(headway, name)(zzz=1)
-        for call, words in ((lambda: headway.write_dataset("a.h5", inputs=1), "inputs; did you mean train_inputs"),
-                            (lambda: headway.write_dataset("a.h5", mask=1), "mask; did you mean train_mask"),
+        for call, words in ((lambda: headway.write_dataset("a.h5", input=1), "input; did you mean inputs"),
+                            (lambda: headway.Dataset(train_labels=1), "headway.Dataset: unknown argument train_labels; did you mean labels"),
                             (lambda: headway.write_dataset("a.h5", test_input=1), "test_input; did you mean test_inputs"),
                             (lambda: headway.rank_heads(layer=1), "layer; did you mean layers"),
                             (lambda: headway.solve(train_labels=1), "train_labels; did you mean labels"),

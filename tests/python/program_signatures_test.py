@@ -39,27 +39,16 @@ class Settings(unittest.TestCase):
 
 
 class Signatures(unittest.TestCase):
-    def test_every_key_is_an_argument_with_its_type(self):
+    def test_every_key_is_an_argument(self):
         for verb in VERBS:
             parameters = inspect.signature(getattr(headway, verb)).parameters
-            for name, key in signatures.keys_of(verb).items():
-                with self.subTest(verb=verb, argument=name):
-                    self.assertIn(name, parameters)
-                    self.assertIsNone(parameters[name].default)
-                    if name not in signatures.ARRAYS or "features" not in parameters:
-                        self.assertEqual(parameters[name].annotation, f"{signatures.annotation_of(key)} | None")
+            self.assertEqual(set(signatures.keys_of(verb)) - set(parameters), set(), verb)
+            self.assertEqual(str(parameters["threads"]), "threads: 'int | None' = None")
 
-    def test_there_is_nothing_else(self):
+    def test_the_theory_takes_the_arguments_of_a_dataset(self):
         for verb in (*VERBS, "action"):
-            function = getattr(headway, verb)
-            own = {"study"} | ({"network"} if verb == "prune" else {"task"} if verb == "evaluate" else set())
-            arrays = set(signatures.EXAMPLES) if verb == "train" else (
-                set() if verb in ("latents", "evaluate", "prune_network") else set(signatures.ARRAYS))
-            known = own | arrays | set(signatures.keys_of(verb)) | set(signatures.RUNNING)
-            found = inspect.signature(function).parameters
-            self.assertEqual(set(found) - known, set(), verb)
-            self.assertEqual(arrays - set(found), set(), verb)
-            self.assertFalse([name for name, one in found.items() if one.kind is one.VAR_KEYWORD], verb)
+            last = list(inspect.signature(getattr(headway, verb)).parameters.values())[-1]
+            self.assertEqual(last.kind is last.VAR_KEYWORD, verb in ("solve", "align", "prune", "sample", "action"), verb)
 
     def test_a_default_is_that_of_the_table(self):
         """What the docstring shows is what the program does without the argument."""

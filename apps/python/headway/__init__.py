@@ -40,6 +40,7 @@ except ModuleNotFoundError as error:
                       f"{sys.executable} (with pip: {sys.executable} -m pip install numpy h5py matplotlib)") from None
 
 from headway.compute import rank
+from headway.dataset import Dataset
 from headway.datasets import check_dataset, write_dataset
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
@@ -73,7 +74,7 @@ from headway.version import __version__
 from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
-    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "EvaluateResult", "HeadRanking", "HeadTable",
+    "Action", "BadDataError", "BadStudyError", "CannotWriteError", "Dataset", "EvaluateResult", "HeadRanking", "HeadTable",
     "HeadwayError", "InternalError", "Interrupted", "LatentRun", "LatentsResult",
     "NetworkPredictResult", "NotUsableWarning", "PredictResult", "RankResult", "RemovalCurves", "RemovalResult", "RemovedHeads", "Result", "Study",
     "TrainedRun", "TrainingResult",

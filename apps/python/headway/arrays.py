@@ -1,4 +1,4 @@
-"""Arrays as a data set in memory: what headway.solve and its like take in place of a file."""
+"""Arrays as a data set in memory: what headway.solve and its like take in place of a file; headway.Dataset is for users."""
 
 from __future__ import annotations
 
@@ -10,30 +10,22 @@ import numpy as np
 
 from headway import memory, native
 from headway.dataset_checks import Checker
-from headway.dataset_files import check_name_layers
-from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
+from headway.dataset_files import UNHOLDABLE, check_name_layers
+from headway.dataset_table import PLACES, SCHEMA_NAME, SCHEMA_VERSION
 from headway.dataset_texts import masked_fault
-from headway.datasets import EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets, with_targets
+from headway.array_arguments import EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets, with_targets
 from headway.errors import BadDataError, UsageError
 from headway.held_arrays import HeldArrays
 from headway.labels import checked_classes, warn_of_whole_numbers
 
-#: The arguments that are arrays, and where a data-set file has them.
-PATHS = {"features": "train/path_features", "inputs": "train/inputs", "labels": "train/labels",
-         "mask": "train/mask", "attention": "train/attention",
-         "attention_weights": "attention/weights", "query": "attention/query",
-         "key": "attention/key", "head_names": "names", "test_features": "test/path_features",
-         "test_inputs": "test/inputs", "test_labels": "test/labels", "test_mask": "test/mask",
-         "test_attention": "test/attention"}
-_NAMES = {path: name for name, path in PATHS.items()}
+_NAMES = {place: name for name, place in PLACES.items()}
 
 
-def _name_of(path: str) -> str:
-    """The argument that a place in a data-set file stands for."""
+def _place_of(path: str, names: Mapping[str, str]) -> str:
+    """The argument that a place in a data-set file stands for; `names` has those that go by other names than in PLACES."""
     group, _, layer = path.partition("/layer_")
-    if group in _NAMES:
-        return _NAMES[group] + (f"[{int(layer) - 1}]" if layer else "")
-    return argument_name(path)
+    known = names.get(group) or _NAMES.get(group)
+    return argument_name(path) if known is None else known + (f"[{int(layer) - 1}]" if layer else "")
 
 
 class ArrayData(HeldArrays):
@@ -41,18 +33,21 @@ class ArrayData(HeldArrays):
     float64, and must then not change while they are in use."""
 
     def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None,
-                 name_of: Callable[[str], str] | None = None, learned: bool = False):
-        self._given, self._readout = arrays, readout
-        checker = Checker(_tree(arrays, heads, readout), name_of or _name_of, attribute="", learned=learned)
+                 name_of: Callable[[str], str], learned: bool = False):
+        self._given, self.readout = arrays, readout
+        checker = Checker(_tree(arrays, heads, readout), name_of, attribute="", learned=learned)
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
-        self.heads, self._form = checker.heads, checker.form or "weights"
+        self.heads, self.has_form, self._form = checker.heads, checker.form is not None, checker.form or "weights"
         self._splits = sorted(checker.splits, key=_order)
         check_name_layers(_layers(arrays, "names") or None, self.heads)
         self._beside = f"{self.heads} {readout}"
         super().__init__({path: value for path, value in arrays.items() if value is not EMPTY_GROUP})
-        self.dataset  # noqa: B018, refuses now what it does not take
+    @property
+    def arrays(self) -> Mapping[str, Any]:
+        """By their places in a data-set file; an empty group is EMPTY_GROUP."""
+        return self._given
 
     @cached_property
     def dataset(self) -> Any:
@@ -87,36 +82,61 @@ class ArrayData(HeldArrays):
             given["network"] = {"input": arrays["network/input"],
                                 "values": _layers(arrays, "network/values"),
                                 "readout": arrays["network/readout"]}
-        if self._readout is not None:
-            given["readout"] = self._readout
+        if self.readout is not None:
+            given["readout"] = self.readout
         return given
 
 
-def data_of(given: Mapping[str, Any], heads: Any = None, readout: Any = None, classes: Any = None,
-            learned: bool = False) -> ArrayData:
-    """The data set of the arguments named in PATHS, of `sets` and of `network`. BadDataError with all faults, each naming
-    the argument, its value and what is allowed. `learned`: inputs may come without attention."""
-    faults: list[str] = []
-    classes = checked_classes(classes)
-    if readout is not None and not isinstance(readout, str):
-        raise UsageError(f"readout: is {readout!r}; allowed: \"last_token\", \"first_token\" or "
-                         "\"mean\"")
-    places = {PATHS[name]: value for name, value in given.items() if name in PATHS}
-    places |= given_sets(given.get("sets"), faults) | given_network(given.get("network"), faults)
-    arrays: dict[str, Any] = {}
-    for place, value in places.items():
-        if value is not None:
-            arrays |= arrays_of(place, value, None, faults, _name_of)
-    if heads is not None:
-        heads = _checked_heads(heads, faults)
-        if not any(place.endswith("/path_features") for place in arrays):
-            faults.append("heads: is allowed beside features only; otherwise the attention has them")
-    arrays = with_targets(arrays, classes, faults, _name_of)
-    if faults:
-        raise BadDataError(faults)
-    data = ArrayData(arrays, heads, readout, learned=learned)
-    warn_of_whole_numbers("labels", arrays["train/labels"], classes)
-    return data
+class GivenArrays:
+    """Arrays by the names of PLACES, with `sets`, `network`, `heads`, `readout` and `classes`: checked when they are taken.
+
+    BadDataError has all faults. Each names the argument, its value and what is allowed.
+    """
+
+    def __init__(self, given: Mapping[str, Any], *, learned: bool = True, dtype: np.dtype | None = None,
+                 names: Mapping[str, str] | None = None, now: bool = True):
+        """`learned`: inputs may come without attention. `dtype`: what arrays become. `names`: the arguments by their places,
+        where they are not as in PLACES. `now`: else they are checked when they are first used."""
+        self._given = {name: value for name, value in given.items() if value is not None}
+        self._names = names or {}
+        self._held = self._taken(learned, dtype) if now else None
+
+    def _checked(self, learned: bool = True) -> ArrayData:
+        """What a computation takes. BadDataError where inputs have no attention unless it is `learned`, and where arrays were
+        changed in place."""
+        if self._held is None or not (learned or self._held.has_form):
+            self._held = self._taken(learned, None)
+        self._held.require_unchanged()
+        return self._held
+
+    def _name_of(self, path: str) -> str:
+        return _place_of(path, self._names)
+
+    def _taken(self, learned: bool, dtype: np.dtype | None) -> ArrayData:
+        given, faults = self._given, []
+        classes, heads, readout = checked_classes(given.get("classes")), given.get("heads"), given.get("readout")
+        if readout is not None and not isinstance(readout, str):
+            raise UsageError(f"readout: is {readout!r}; allowed: \"last_token\", \"first_token\" or "
+                             "\"mean\"")
+        if readout is not None and UNHOLDABLE.search(readout):
+            raise BadDataError(f"readout: is {readout!r}, which HDF5 cannot hold; allowed: printable text")
+        places = {PLACES[name]: value for name, value in given.items() if name in PLACES}
+        places |= given_sets(given.get("sets"), faults) | given_network(given.get("network"), faults)
+        arrays: dict[str, Any] = {}
+        for place, value in places.items():
+            if value is not None:
+                arrays |= arrays_of(place, value, dtype, faults, self._name_of)
+        if heads is not None:
+            heads = _checked_heads(heads, faults)
+            if not any(place.endswith("/path_features") for place in arrays):
+                faults.append("heads: is allowed with path features only; otherwise the attention has them")
+        arrays = with_targets(arrays, classes, faults, self._name_of)
+        if faults:
+            raise BadDataError(faults)
+        data = ArrayData(arrays, heads, readout, self._name_of, learned)
+        if "train/labels" in arrays:  # new inputs have none
+            warn_of_whole_numbers(self._name_of("train/labels"), arrays["train/labels"], classes)
+        return data
 
 
 def _checked_heads(heads: Any, faults: list[str]) -> np.ndarray | None:

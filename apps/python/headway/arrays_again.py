@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import h5py
 
 from headway import hdf5
-from headway.arrays import PATHS, ArrayData, data_of
+from headway.arrays import GivenArrays
+from headway.dataset_table import ARGUMENTS
 from headway.errors import BadDataError, UnreadableFileError, UsageError
 from headway.held_arrays import HeldArrays
 from headway.remaking import of_arrays
 from headway.result_reader import provenance_of
 
 Arrays = TypeVar("Arrays", bound=HeldArrays)
-_ARGUMENTS = (*PATHS, "sets", "network", "heads", "readout", "classes")
 _LACKS = ", which it does not hold"  # the program's words
 
 
@@ -35,18 +35,19 @@ def data_again(source: Any, data: Arrays) -> Arrays:
     return data
 
 
-def data_of_mapping(given: Any) -> ArrayData:
-    """The data set of arguments of headway.solve that are given as a mapping."""
+def arrays_as_one(given: Any) -> GivenArrays:
+    """The argument `data`: a headway.Dataset, or its arguments as a mapping."""
+    if isinstance(given, GivenArrays):
+        return given
     if not isinstance(given, Mapping):
-        raise UsageError(f"data: is of type {type(given).__name__}; allowed: a mapping with arguments of headway.solve, such as "
+        raise UsageError(f"data: is of type {type(given).__name__}; allowed: a headway.Dataset, or a mapping with its arguments, such as "
                          "{\"inputs\": x, \"labels\": y}")
-    unknown = [str(name) for name in given if name not in _ARGUMENTS]
+    unknown = [str(name) for name in given if name not in ARGUMENTS]
     if unknown:
-        raise UsageError(f"data: has the unknown key {unknown[0]!r}; allowed: {', '.join(_ARGUMENTS)}")
-    arrays = {name: value for name, value in given.items() if name not in ("heads", "readout", "classes")}
-    if arrays.get("labels") is None or not {"features", "inputs"} & set(arrays):
+        raise UsageError(f"data: has the unknown key {unknown[0]!r}; allowed: {', '.join(ARGUMENTS)}")
+    if given.get("labels") is None or not {"features", "inputs"} & set(given):
         raise UsageError("data: has no labels with inputs or features; allowed: the arrays that the result was made from")
-    return data_of(arrays, given.get("heads"), given.get("readout"), given.get("classes"), learned=True)
+    return GivenArrays(given)
 
 
 @contextmanager

@@ -9,16 +9,17 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from headway import native
-from headway.arrays import PATHS, data_of
-from headway.arrays_again import data_again, how_to_go_on, made_from_arrays
+from headway.arrays import GivenArrays
+from headway.arrays_again import arrays_as_one, data_again, how_to_go_on, made_from_arrays
 from headway.best_point import named_point
 from headway.caller import warn
+from headway.dataset_table import ARGUMENTS, PLACES
 from headway.display import Shown
 from headway.errors import BadDataError, Interrupted, NotUsableWarning, UsageError
 from headway.examples import examples_of
@@ -127,11 +128,11 @@ def _shard_of(shard: Any) -> str:
     raise UsageError(f"shard: is {shard!r}; allowed: (i, n), part i of n, whole numbers with 0 <= i < n <= {_MOST_PARTS}")
 
 
-_ARRAYS = (*PATHS, "sets", "network")
+_ARRAYS = (*PLACES, "sets", "network")
 #: What the program calls arrays, and the arguments that they are.
 _MEMORY = [("arrays in memory: ", "")]
-_ARRAYS_BY_NAME = [*_MEMORY, *((place, name) for name, place in PATHS.items() if place.startswith(("train/", "test/")))]
-_NO_SETTINGS = ("study", "classes", *RUNNING)
+_ARRAYS_BY_NAME = [*_MEMORY, *((place, name) for name, place in PLACES.items() if place.startswith(("train/", "test/")))]
+_NO_SETTINGS = ("study", "data", "classes", *RUNNING)
 
 
 def request_of(verb: str, function: str, given: Mapping[str, Any]
@@ -141,24 +142,32 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
 
     `verb` says which settings there are, and `function` whose name messages have.
     """
+    of_theory = verb in ("solve", "align", "prune", "sample")
     caller, study, shard = f"headway.{function}", given.get("study"), _shard_of(given.get("shard"))
+    named = own = _own_data(caller, given) if of_theory else None
+    study = None if study is own else study
     options = {name: value for name, value in given.items() if value is not None and name not in _NO_SETTINGS}
     if given.get("point") is not None:
         options |= _settings_of_point(caller, study, given["point"], options)
-    of_theory = verb in ("solve", "align", "prune", "sample")
     arrays = _arrays_among(options) if of_theory else {
         name: options.pop(name) for name in EXAMPLES if verb == "train" and name in options}
     task = options.pop("task", None) if verb == "evaluate" else None
     data = None
-    if arrays:
+    if arrays or own is not None:
+        name = next(iter(arrays), "data")
+        if arrays and own is not None:
+            raise UsageError(f"{caller}: has both a Dataset and the argument {name}; allowed: one of them")
         if study is not None and not made_from_arrays(study):
-            raise UsageError(f"{caller}: has both the study {described(study)} and the argument {next(iter(arrays))}; allowed: "
+            raise UsageError(f"{caller}: has both the study {described(study)} and the argument {name}; allowed: "
                              "one of them, or a result of arrays and the same arrays again")
         if of_theory:
             settings = given.get("settings")
             learned = study is not None or "attention_prior" in options or isinstance(settings, Mapping) and any(
                 str(key).startswith("model.attention_prior") for key in settings)
-            data = data_of(arrays, options.pop("heads", None), options.get("readout"), given.get("classes"), learned)
+            if own is None:
+                own = GivenArrays(arrays | {"heads": options.pop("heads", None), "readout": options.get("readout"),
+                                            "classes": given.get("classes")}, learned=learned)
+            data = own._checked(learned)
         else:
             data = examples_of(arrays)
         if study is None:
@@ -185,9 +194,19 @@ def request_of(verb: str, function: str, given: Mapping[str, Any]
     return request | {
         "main_thread": threading.current_thread() is threading.main_thread(),
         "overlays": [f"{key}={value}" for key, (_, value) in overlays.items()],
-        "command": [_call(caller, given, arrays)], "shard": shard,
+        "command": [_call(caller, given, named)], "shard": shard,
         "warning": lambda text: warn(with_names(python_words(text, arguments), names_of(study, "study") + _MEMORY)),
         "note": _LOG.info}, data, arguments
+
+
+def _own_data(caller: str, given: Mapping[str, Any]) -> GivenArrays | None:
+    """The arrays that are given as one object: as the study, or beside a result of arrays."""
+    study, data = given.get("study"), given.get("data")
+    if data is None:
+        return study if isinstance(study, GivenArrays) else None
+    if isinstance(study, GivenArrays):
+        raise UsageError(f"{caller}: has both the arguments study and data, which are data sets; allowed: one of them")
+    return arrays_as_one(data)
 
 
 def _settings_of_point(caller: str, study: Any, point: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,18 +234,30 @@ def _arrays_among(options: dict[str, Any]) -> dict[str, Any]:
             if name in options and not (name == "attention" and isinstance(options[name], str))}
 
 
-def _call(caller: str, given: Mapping[str, Any], arrays: Collection[str]) -> str:
+def _call(caller: str, given: Mapping[str, Any], own: GivenArrays | None) -> str:
     """The call as a line of Python. Arrays are dots. Arguments that change no number are left out."""
     study = given.get("study")
-    words = [] if study is None else [_spelled(os.fspath(study)) if isinstance(study, (str, os.PathLike)) else "..."]
-    for name, value in given.items():
-        if value is not None and name not in ("study", *RUNNING) or name == "settings" and value:
-            words.append(f"{name}={'...' if name in arrays else _spelled(value)}")
+    words = [] if study is None or study is own else [_spelled(os.fspath(study)) if isinstance(study, (str, os.PathLike)) else "..."]
+    if own is not None:
+        made = f"headway.Dataset({', '.join(_words_of(own._given))})"
+        words.append(made if not words else f"data={made}")
+    words += _words_of({name: value for name, value in given.items() if name not in ("study", "data", *RUNNING)})
+    if given.get("settings"):
+        words.append(f"settings={_spelled(given['settings'])}")
     if given.get("point") is not None:
         words.append(f"point={_spelled(given['point'])}")
     if given.get("shard") is not None:  # as headway merge looks for it
         words.append("shard=({}, {})".format(*given["shard"]))
     return f"{caller}({', '.join(words)})"
+
+
+def _words_of(arguments: Mapping[str, Any]) -> list[str]:
+    """"name=value" of each argument that is given: those of a data set first."""
+    order = [*(name for name in ARGUMENTS if name != "readout"), *EXAMPLES]
+    arrays = {*_ARRAYS, *EXAMPLES}
+    names = sorted(arguments, key=lambda name: order.index(name) if name in order else len(order))
+    return [f"{name}={'...' if name in arrays and not isinstance(arguments[name], str) else _spelled(arguments[name])}"
+            for name in names if arguments[name] is not None]
 
 
 def _spelled(value: Any) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from headway import file_seal
 from headway.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
+from headway.dataset_texts import text_fault
 from headway.errors import BadDataError
 from headway.files import whole_file
 from headway.hdf5_target import NewFile, written_file
@@ -55,6 +56,9 @@ def write_header(file: h5py.File, note: str | None, readout: str | None) -> None
             continue
         if UNHOLDABLE.search(str(words)):
             raise BadDataError(f"{name}: is {words!r}, which HDF5 cannot hold; allowed: printable text")
+        fault = text_fault(str(words).encode(), lines=True)
+        if fault:
+            raise BadDataError(f"{name} {fault}")
         file.attrs[name] = str(words)
 
 

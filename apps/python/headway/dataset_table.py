@@ -27,6 +27,14 @@ LARGEST: float = _TABLE["largest"]
 ROW_SUM_TOLERANCE: dict[str, float] = _TABLE["row_sum_tolerance"]
 FORMS: dict[str, str] = {form["form"]: form["name"] for form in _TABLE["forms"]}
 
+#: The arrays among the arguments of headway.Dataset, and their places in a file.
+PLACES = {"features": "train/path_features", "inputs": "train/inputs", "labels": "train/labels", "attention": "train/attention",
+          "attention_weights": "attention/weights", "query": "attention/query", "key": "attention/key", "mask": "train/mask",
+          "ids": "train/ids", "test_features": "test/path_features", "test_inputs": "test/inputs", "test_labels": "test/labels",
+          "test_attention": "test/attention", "test_mask": "test/mask", "test_ids": "test/ids", "head_names": "names"}
+#: All arguments of headway.Dataset, in its order.
+ARGUMENTS = ("features", "inputs", "labels", "classes", "heads", *list(PLACES)[3:], "sets", "network", "readout")
+
 
 @dataclass(frozen=True)
 class Member:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headway import native
 from headway.compute import request_of
-from headway.datasets import number_array
+from headway.array_arguments import number_array
 from headway.errors import BadDataError, UsageError
 from headway.signatures import explained, with_known_arguments
 from headway.tensors import without_torch
@@ -18,7 +18,7 @@ from headway.words import in_python
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from headway.verbs import Source
+    from headway.verbs import Data, Source
 
 SYMMETRY_TOLERANCE = 1e-8
 
@@ -85,36 +85,16 @@ class Action:
                                       for at, matrix in enumerate(matrices)])
 
 
-@explained("solve")
-def action(study: Source | None = None, *,
-           features: ArrayLike | None = None, inputs: ArrayLike | None = None,
-           labels: ArrayLike | None = None, classes: int | None = None,
-           heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
-           attention_weights: Sequence[ArrayLike] | None = None,
-           query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
-           mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
-           test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
-           test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
-           sets: Mapping[str, Mapping[str, Any]] | None = None,
-           head_names: Sequence[Sequence[str]] | None = None,
-           widths: int | Sequence[int | Sequence[int]] | None = None,
-           variances: float | Sequence[float] | None = None,
-           temperature: float | Sequence[float] | None = None, readout: str | None = None,
-           gradient_tolerance: float | None = None, max_iterations: int | None = None,
-           optimizer: str | None = None, elimination: str | None = None,
-           kernels: str | None = None, start: str | None = None, extra_starts: int | None = None,
-           warm_start: bool | None = None, hessian: str | None = None,
-           corrections: str | None = None, memory_limit_gib: float | None = None,
-           checkpoint_seconds: float | None = None,
-           name: str | None = None, seed: int | None = None, threads: int | None = None,
-           settings: Mapping[str, Any] | None = None) -> Action:
+@explained("solve", "settings", arrays=True, without=("attention_prior", "attention_starts", "attention_start"))
+def action(study: Source | None = None, *, data: Data | None = None, **given: Any) -> Action:
     """The action S(U) of the theory as a function.
 
     Parameters
     ----------
     study : str, path, Study or Result, optional
         As for `headway.solve`. Of several widths and temperatures the first is taken.
-    {arrays}
+    data : Dataset, optional
+        As for `headway.solve`.
     {settings}
     {running}
 
@@ -136,7 +116,7 @@ def action(study: Source | None = None, *,
     >>> round(value, 1)
     220.5
     """
-    request, _, arguments = request_of("solve", "action", locals())
+    request, _, arguments = request_of("solve", "action", {"study": study, "data": data, **given})
     with in_python(arguments):
         return Action(native.module().Action(request))
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from headway.compute import compute
-from headway.progress import Progress
 from headway.signatures import explained
 
 if TYPE_CHECKING:
@@ -19,37 +18,10 @@ if TYPE_CHECKING:
     from headway.verbs import Source
 
 
-@explained("train")
+@explained("train", "settings", "progress", "shard", "output", "overwrite", "jobs", "dry_run")
 def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vectors: ArrayLike | None = None,
           targets: ArrayLike | None = None, loss_mask: ArrayLike | None = None,
-          sets: Mapping[str, Any] | None = None,
-          network: str | None = None, layers: int | None = None, model_dim: int | None = None,
-          heads: int | None = None, query_dim: int | None = None, attention: str | None = None,
-          nonlinearity: str | None = None, encoder_layers: int | None = None,
-          value_dim: int | None = None, mlp_dim: int | None = None,
-          feed_forward: str | None = None, experts: int | None = None,
-          active_experts: int | None = None, load_balancing: float | None = None,
-          embedding_start: str | None = None, norm: str | None = None,
-          positions: str | None = None,
-          position_buckets: int | None = None, causal: bool | None = None,
-          attention_dropout: float | None = None, width_multiplier: int | None = None,
-          keys_start_as_queries: bool | None = None, initial_query_scale: float | None = None,
-          query_rate: float | None = None, steps: int | None = None, batch: int | None = None,
-          accumulation: int | None = None, micro_batches: int | None = None,
-          learning_rate: float | None = None, weight_decay: float | None = None,
-          beta_1: float | None = None, beta_2: float | None = None, epsilon: float | None = None,
-          schedule: str | None = None, warmup_steps: int | None = None,
-          final_fraction: float | None = None, gradient_clip: float | None = None,
-          log_every: int | None = None, eval_every: int | None = None,
-          eval_examples: int | None = None, eval_batch: int | None = None,
-          checkpoint_every: int | None = None, best_split: str | None = None,
-          device: str | None = None, precision: str | None = None, eager: bool | None = None,
-          keep_weights: bool | None = None, sample_tokens: int | None = None,
-          sample_temperature: float | None = None,
-          name: str | None = None, seed: int | None = None, threads: int | None = None,
-          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
-          overwrite: bool = False, jobs: int | None = None, dry_run: bool = False) -> TrainingResult:
+          sets: Mapping[str, Any] | None = None, **given: Any) -> TrainingResult:
     """Train the transformers of a study, or one on examples of your own.
 
     The answer is that of the program `headway train`, to the last bit.
@@ -70,17 +42,7 @@ def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vecto
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Warns
     -----
@@ -110,42 +72,12 @@ def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vecto
     >>> result = headway.train(tokens=x[100:], targets=y[100:], sets={"test": (x[:100], y[:100])},
     ...                        layers=1, model_dim=16, heads=2, steps=400)  # doctest: +SKIP
     """
-    return compute("train", locals())
+    return compute("train", {"study": study, "tokens": tokens, "vectors": vectors, "targets": targets, "loss_mask": loss_mask,
+                             "sets": sets, **given})
 
 
-@explained("latents")
-def latents(study: Source, *,
-            weights: str | None = None, task: Mapping[str, Any] | None = None,
-            layers: Sequence[int] | None = None, feature: str | None = None,
-            examples: int | None = None, folds: int | None = None, shuffles: int | None = None,
-            regularisation: float | Sequence[float] | None = None,
-            network: str | None = None, model_dim: int | None = None, heads: int | None = None,
-            query_dim: int | None = None, attention: str | None = None,
-            nonlinearity: str | None = None, encoder_layers: int | None = None,
-            value_dim: int | None = None, mlp_dim: int | None = None,
-            feed_forward: str | None = None, experts: int | None = None,
-            active_experts: int | None = None, load_balancing: float | None = None,
-            embedding_start: str | None = None, norm: str | None = None,
-            positions: str | None = None,
-            position_buckets: int | None = None, causal: bool | None = None,
-            attention_dropout: float | None = None, width_multiplier: int | None = None,
-            keys_start_as_queries: bool | None = None, initial_query_scale: float | None = None,
-            query_rate: float | None = None, steps: int | None = None, batch: int | None = None,
-            accumulation: int | None = None, micro_batches: int | None = None,
-            learning_rate: float | None = None, weight_decay: float | None = None,
-            beta_1: float | None = None, beta_2: float | None = None, epsilon: float | None = None,
-            schedule: str | None = None, warmup_steps: int | None = None,
-            final_fraction: float | None = None, gradient_clip: float | None = None,
-            log_every: int | None = None, eval_every: int | None = None,
-            eval_examples: int | None = None, eval_batch: int | None = None,
-            checkpoint_every: int | None = None, best_split: str | None = None,
-            device: str | None = None, precision: str | None = None, eager: bool | None = None,
-            keep_weights: bool | None = None, sample_tokens: int | None = None,
-            sample_temperature: float | None = None,
-            name: str | None = None, seed: int | None = None, threads: int | None = None,
-            settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-            output: str | os.PathLike | None = None, overwrite: bool = False,
-            jobs: int | None = None, dry_run: bool = False) -> LatentsResult:
+@explained("latents", "settings", "progress", "output", "overwrite", "jobs", "dry_run")
+def latents(study: Source, **given: Any) -> LatentsResult:
     """Read the latent codes of trained networks, and decode tasks from them.
 
     The answer is that of the program `headway latents`, to the last bit.
@@ -165,17 +97,7 @@ def latents(study: Source, *,
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Examples
     --------
@@ -184,22 +106,11 @@ def latents(study: Source, *,
     >>> codes = headway.latents("trained.h5", examples=1000)  # doctest: +SKIP
     >>> codes.runs[0].layers[0].decoders[0].held_out  # doctest: +SKIP
     """
-    return compute("latents", locals())
+    return compute("latents", {"study": study, **given})
 
 
-@explained("prune_network")
-def prune_network(study: Source, *,
-                  random_orders: int | None = None, greedy: bool | None = None,
-                  cumulative: bool | None = None, rescale: bool | None = None,
-                  normalise_sensitivity: bool | None = None, resamples: int | None = None,
-                  permutations: int | None = None, removed_as: str | None = None,
-                  weights: str | None = None, examples: int | None = None,
-                  sensitivity_examples: int | None = None, mean_examples: int | None = None,
-                  theory: Sequence[str] | None = None,
-                  name: str | None = None, seed: int | None = None, threads: int | None = None,
-                  settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-                  output: str | os.PathLike | None = None, overwrite: bool = False,
-                  dry_run: bool = False) -> RemovalResult:
+@explained("prune_network", "settings", "progress", "output", "overwrite", "dry_run")
+def prune_network(study: Source, **given: Any) -> RemovalResult:
     """Remove the heads from trained networks themselves.
 
     The answer is that of the program `headway prune-network`, to the last bit. `headway.prune` of a result
@@ -220,34 +131,18 @@ def prune_network(study: Source, *,
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Examples
     --------
     >>> removed = headway.prune_network("trained.h5", cumulative=False)  # doctest: +SKIP
     >>> removed.runs[0].heads.loss_rise.mean  # doctest: +SKIP
     """
-    return compute("prune_network", locals())
+    return compute("prune_network", {"study": study, **given})
 
 
-@explained("evaluate")
-def evaluate(study: Source, *, task: str | os.PathLike | None = None,
-             weights: str | None = None, examples: int | None = None,
-             device: str | None = None, eval_batch: int | None = None,
-             name: str | None = None, threads: int | None = None,
-             settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-             output: str | os.PathLike | None = None, overwrite: bool = False,
-             dry_run: bool = False) -> EvaluateResult:
+@explained("evaluate", "settings", "progress", "output", "overwrite", "dry_run")
+def evaluate(study: Source, *, task: str | os.PathLike | None = None, **given: Any) -> EvaluateResult:
     """Put trained networks on other data of their kind.
 
     The answer is that of the program `headway evaluate`, to the last bit.
@@ -269,21 +164,11 @@ def evaluate(study: Source, *, task: str | os.PathLike | None = None,
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Examples
     --------
     >>> longer = headway.evaluate("trained.h5", settings={"task.sequence_length": 32})  # doctest: +SKIP
     >>> longer.runs[0].evaluations["held_out"]["r2"]  # doctest: +SKIP
     """
-    return compute("evaluate", locals())
+    return compute("evaluate", {"study": study, "task": task, **given})

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway import hdf5, memory, native
-from headway.arrays import ArrayData
-from headway.arrays_again import data_again, data_of_mapping, how_to_go_on, made_from_arrays
+from headway.arrays import ArrayData, GivenArrays
+from headway.arrays_again import arrays_as_one, data_again, how_to_go_on, made_from_arrays
 from headway.best_point import named_point
 from headway.caller import warn
 from headway.compute import file_of, names_of
-from headway.datasets import arrays_of
+from headway.array_arguments import arrays_of
 from headway.display import Shown
 from headway.errors import BadDataError, UsageError
 from headway.labels import are_classes
@@ -33,7 +33,9 @@ from headway.words import in_python, python_words, raise_unwritten
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from headway.dataset import Dataset
     from headway.results import Result
+    from headway.verbs import Data
 
 _LOG = logging.getLogger("headway")
 _SET = "sets/inputs"  # where a data-set file would have the arrays
@@ -43,10 +45,10 @@ _NAMES = {place: name for name, place in _PLACES.items()}
 
 
 @with_known_arguments
-def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = None, *,
+def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset | None = None, *,
             inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
             features: ArrayLike | None = None, mask: ArrayLike | None = None, text: str | None = None,
-            data: Mapping[str, Any] | None = None, weights: str | None = None, threads: int | None = None,
+            data: Data | None = None, weights: str | None = None, threads: int | None = None,
             point: str | int | Sequence[Any] | None = None, output: str | os.PathLike | None = None, overwrite: bool = False) -> PredictResult | NetworkPredictResult:
     """Predict new inputs, which have no labels.
 
@@ -57,8 +59,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     result : str, path, Result or TrainingResult
         A result of `headway.solve` or `headway.sample`, or its path. Its data must still be there. Or a result of
         `headway.train`, whose networks predict; their data are not needed.
-    new : str or path, optional
-        A data-set file with the new inputs, in place of arrays; for networks of text a text file.
+    new : Dataset, str or path, optional
+        The new inputs: a data set, whose labels and weights of attention are not used, or the file of one; for networks of
+        text a text file.
     inputs : array_like of shape (M, S, N_0), optional
         Tokens of the new examples. The heads are those of the result's data. Of trained networks the tokens of their task:
         numbers for fuzzy logic (any S) and images, one-hot panels for SRAVEN.
@@ -70,9 +73,8 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
         With `inputs`: 1 for a real token, 0 for padding. Not of trained networks.
     text : str, optional
         For networks of text, in place of a file.
-    data : mapping of str to value, optional
-        The arrays that the result was made from, by their arguments in `headway.solve`: {"inputs": x, "labels": y}. Needed only
-        where the result does not hold them: it was read from a file, or came from another process without large arrays.
+    data : Dataset, optional
+        The arrays that the result was made from, as a data set or as a mapping of its arguments. Needed only where the result does not hold them: it was read from a file, or came from another process without large arrays.
     weights : {'best', 'last'}, optional
         Of trained networks: those of the best checkpoint (default), or those at the end.
     threads : int, optional
@@ -123,6 +125,8 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     caller = "headway.predict"
     given = {name: value for name, value in (("inputs", inputs), ("attention", attention), ("features", features),
                                              ("mask", mask)) if value is not None}
+    if isinstance(new, GivenArrays) and not given:
+        given, new = {name: value for name, value in new._given.items() if name in _PLACES}, None
     sources = [*(["new"] if new is not None else []), *list(given)[:1], *(["text"] if text is not None else [])]
     if len(sources) != 1:
         raise UsageError(f"{caller}: has both {sources[0]} and {sources[1]}; allowed: one of them" if sources else
@@ -140,7 +144,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | None = 
     if data is not None:
         if not made_from_arrays(result):
             raise UsageError("data: is allowed only beside a result of arrays in memory; of other results the data are known")
-        known = data_again(result, data_of_mapping(data))
+        known = data_again(result, arrays_as_one(data)._checked())
     if known is not None:
         known.require_unchanged()
         request |= known.request()

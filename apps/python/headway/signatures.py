@@ -1,7 +1,7 @@
 """What the verbs share in their signatures: every argument is described once, here or in settings.json.
 
 settings.json is a copy of the program's own tables, so that help() works without the extension module; a test compares
-the two. A docstring names a group of arguments in braces, as in {arrays}, and `explained` puts their descriptions there.
+the two. A function of a verb takes its settings as **given. `explained` makes the signature that help() shows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from headway.dataset_table import ARGUMENTS
 from headway.errors import UsageError
 from headway.words import python_words
 
@@ -42,43 +43,6 @@ class Key(NamedTuple):
     def about(self) -> Mapping[str, str]:
         return SETTINGS[self.section][self.name]
 
-
-#: Arrays in place of a study, with the type and the meaning that help() shows. P examples, S tokens, N_0
-#: features, C outputs, H_l heads in layer l, p = H_1 ... H_L paths.
-ARRAYS: dict[str, tuple[str, str]] = {
-    "features": ("array_like of shape (P, p, N_0), optional",
-                 "Path features xi_pi, unscaled: N_0 numbers for each of the p = H_1 ... H_L paths of heads. Give `heads` with them."),
-    "inputs": ("array_like of shape (P, S, N_0), optional",
-               "Tokens that enter the first layer, in place of `features`. Give one form of attention with them: `attention`, "
-               "`attention_weights`, or `query` and `key`; none where `attention_prior` lets it be learned."),
-    "labels": ("array_like of shape (P,) or (P, C), optional",
-               "Targets. Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with `classes`. "
-               "All else are real targets."),
-    "classes": ("int, optional",
-                "Number of classes C: `labels` are then class numbers 0 to C - 1, or of the forms above, and anything else is an "
-                "error. 0: labels are real targets, even if they are 0 and 1."),
-    "heads": ("sequence of int, optional",
-              "H_1, ..., H_L, the heads of each layer. Give them with `features`; elsewhere data or task have them."),
-    "attention": ("sequence of array_like of shape (P, H_l, S, S), or {'softmax', 'hardmax'}, optional",
-                  "The attention of every example, one array for each layer, indexed [example, head, query, key]; rows sum to 1. "
-                  "A word says how logits become weights, where attention is computed; default: 'softmax'."),
-    "attention_weights": ("sequence of array_like of shape (H_l, N_0, N_0), optional",
-                          "One array for each layer: the logit of query s and key t is x_s^T W x_t."),
-    "query": ("sequence of array_like of shape (H_l, G_l, N_0), optional",
-              "With `key`, one array for each layer: logits are (Q x_s) . (K x_t) / sqrt(G_l)."),
-    "key": ("sequence of array_like of shape (H_l, G_l, N_0), optional", "See `query`."),
-    "mask": ("array_like of shape (P, S), optional",
-             "1 for a real token, 0 for padding. Padding gets no attention and is not read."),
-    "test_features": ("array_like of shape (P_test, p, N_0), optional", "As `features`, of the test set."),
-    "test_inputs": ("array_like of shape (P_test, S, N_0), optional", "As `inputs`, of the test set."),
-    "test_labels": ("array_like of shape (P_test,) or (P_test, C), optional", "As `labels`, of the test set."),
-    "test_attention": ("sequence of array_like of shape (P_test, H_l, S, S), optional", "As `attention`, of the test set."),
-    "test_mask": ("array_like of shape (P_test, S), optional", "As `mask`, of the test set."),
-    "sets": ("mapping of str to mapping, optional",
-             "Further sets on which the result reports, by name: {'validation': {'path_features': x, 'labels': y}}. Keys of a set "
-             "are inputs, labels, mask, attention, path_features and ids."),
-    "head_names": ("sequence of sequence of str, optional", "Names of the heads for tables and figures, one list for each layer."),
-}
 
 #: Examples to train on in place of a study. n examples of `length` tokens.
 EXAMPLES: dict[str, tuple[str, str]] = {
@@ -114,6 +78,20 @@ RUNNING: dict[str, tuple[str, str]] = {
     "dry_run": ("bool, default: False", "Compute nothing, and return sizes and costs as a dict."),
 }
 
+#: What every verb raises, as a docstring has it.
+_ERRORS = """BadStudyError, BadDataError
+    A value that is not allowed. The message names the argument, the value and what is allowed.
+UsageError
+    An argument that does not exist, or two that exclude each other.
+UnreadableFileError, CannotWriteError
+    A file that is missing or cannot be read; an `output` that exists or cannot be written.
+UnavailableError
+    The extension module is missing, or there is not enough memory.
+Interrupted
+    Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
+    has what was finished."""
+_ARRAYS = ("**arrays", "array_like, optional", "In place of `data`: the arguments of `headway.Dataset`, under their names there.")
+
 _TYPES = {"widths": "int or sequence of (int or sequence of int)", "heads": "sequence of int", "variances": "float or sequence of float",
           "temperature": "float or sequence of float", "theory": "sequence of str", "layers": "sequence of int",
           "regularisation": "float or sequence of float", "task": "mapping of str to value",
@@ -122,6 +100,9 @@ _ANNOTATIONS = {"widths": "int | Sequence[int | Sequence[int]]", "heads": "Seque
                 "temperature": "float | Sequence[float]", "theory": "Sequence[str]", "layers": "Sequence[int]",
                 "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]",
                 "attention_prior": "Mapping[str, Any]"}
+_RUNNING_ANNOTATIONS = {"settings": "Mapping[str, Any] | None", "progress": "bool | Progress | None", "shard": "tuple[int, int] | None",
+                        "point": "str | int | Sequence[Any] | None", "output": "str | os.PathLike | None", "overwrite": "bool",
+                        "jobs": "int | None", "dry_run": "bool"}
 #: Meanings that Python shows in place of those in the program's tables.
 _MEANINGS = {
     "model.widths": "Each entry is one point of the sweep: one number for all N_l, or [N_1, ..., N_L, N_a].",
@@ -192,20 +173,6 @@ def _entry(name: str, kind: str, meaning: str) -> list[str]:
     return [f"{name} : {kind}", *textwrap.wrap(meaning, LINE, initial_indent="    ", subsequent_indent="    ")]
 
 
-def _group(word: str, verb: str, names: list[str]) -> list[str]:
-    """The descriptions of those arguments of a group that the function has, in the order of its signature."""
-    keys = keys_of(verb)
-    if word == "arrays":
-        known = ARRAYS
-    elif word == "examples":
-        known = EXAMPLES
-    elif word == "running":
-        known = RUNNING
-    else:
-        known = {name: _setting(key) for name, key in keys.items() if name not in ARRAYS or "features" not in names}
-    return [line for name in names if name in known for line in _entry(name, *known[name])]
-
-
 def with_older_names(**newer: str) -> Callable[[Function], Function]:
     """Decorates a function whose arguments were renamed, so that it takes their older names, too."""
     def adapt(function: Function) -> Function:
@@ -220,8 +187,11 @@ def with_known_arguments(function: Function) -> Function:
     """Decorates a function or a method so that it refuses an unknown argument with the name of the nearest known one."""
     taken = [one for one in inspect.signature(function).parameters.values() if one.kind is not inspect.Parameter.VAR_POSITIONAL]
     names = [one.name for one in taken if one.name != "self"]
-    caller = f"headway.{function.__name__}" if len(names) == len(taken) else f"{function.__name__}"
+    return refusing(f"headway.{function.__name__}" if len(names) == len(taken) else function.__name__, names, function)
 
+
+def refusing(caller: str, names: Sequence[str], function: Function) -> Function:
+    """A function that refuses all arguments but these."""
     @functools.wraps(function)
     def checked(*arguments: Any, **named: Any) -> Any:
         for name in named:
@@ -246,19 +216,34 @@ def _nearest(name: str, names: Sequence[str]) -> str | None:
     return next((one for one in (f"train_{bare}", bare) if one in names), near)
 
 
-def explained(verb: str) -> Callable[[Function], Function]:
-    """Decorates a function whose arguments are settings of `verb`: fills the groups of its docstring, and refuses an unknown
-    argument with the name of the nearest known one.
+def explained(verb: str, *running: str, arrays: bool = False, without: Sequence[str] = ()) -> Callable[[Function], Function]:
+    """Decorates a function that takes the settings of a verb as **given. It gets their signature, refuses an unknown argument
+    with the name of the nearest known one, and has all of them in its docstring.
 
-    A line "{arrays}", "{examples}", "{settings}" or "{running}" of the docstring stands for all arguments of that group.
+    A function without **given takes no settings. `running`: which of RUNNING it takes. `arrays`: it also takes those of headway.Dataset. `without`: settings that it lacks.
     """
     def explain(function: Function) -> Function:
-        names = list(inspect.signature(function).parameters)
-        checked = with_older_names(force="overwrite")(with_known_arguments(function))
+        own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        settings = {name: key for name, key in keys_of(verb).items() if name not in (*without, *(one.name for one in own))}
+        if len(own) == len(inspect.signature(function).parameters):
+            settings = {}
+        added = {name: f"{annotation_of(key)} | None" for name, key in settings.items()}
+        added |= {name: _RUNNING_ANNOTATIONS[name] for name in running}
+        parameters = own + [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation,
+                                              default=False if annotation == "bool" else None) for name, annotation in added.items()]
+        known = [one.name for one in parameters] + [name for name in ARGUMENTS if arrays and name not in added]
+        checked = with_older_names(force="overwrite")(refusing(f"headway.{function.__name__}", known, function))
+        groups = {"examples": [_entry(name, *about) for name, about in EXAMPLES.items()],
+                  "settings": [_entry(name, *_setting(key)) for name, key in settings.items()],
+                  "running": [_entry(name, *RUNNING[name]) for name in running] + ([_entry(*_ARRAYS)] if arrays else []),
+                  "errors": [_ERRORS.splitlines()]}
         lines: list[str] = []
         for line in inspect.cleandoc(function.__doc__ or "").splitlines():
             word = re.fullmatch(r"\{(\w+)\}", line)
-            lines += [line] if word is None else _group(word[1], verb, names)
+            lines += [line] if word is None else [line for entry in groups[word[1]] for line in entry]
         checked.__doc__ = "\n".join(lines)
+        if arrays:
+            parameters.append(inspect.Parameter("arrays", inspect.Parameter.VAR_KEYWORD, annotation="Any"))
+        checked.__signature__ = inspect.signature(function).replace(parameters=parameters)  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
     return explain

@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from headway.compute import compute
-from headway.progress import Progress
 from headway.signatures import explained
 from headway.study_files import Study
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
+    from headway.dataset import Dataset
     from headway.network_results import RemovalResult
     from headway.results import Result
     from headway.training_results import TrainingResult
 
-    Source = Union[str, os.PathLike, Study, Result, TrainingResult]
+    Source = Union[str, os.PathLike, Dataset, Study, Result, TrainingResult]
+    Data = Union[Dataset, Mapping[str, Any]]
 
 
-@explained("solve")
-def solve(study: Source | None = None, *,
-          features: ArrayLike | None = None, inputs: ArrayLike | None = None,
-          labels: ArrayLike | None = None, classes: int | None = None,
-          heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
-          attention_weights: Sequence[ArrayLike] | None = None,
-          query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
-          mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
-          test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
-          test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
-          sets: Mapping[str, Mapping[str, Any]] | None = None,
-          head_names: Sequence[Sequence[str]] | None = None,
-          widths: int | Sequence[int | Sequence[int]] | None = None,
-          variances: float | Sequence[float] | None = None,
-          temperature: float | Sequence[float] | None = None, readout: str | None = None,
-          attention_prior: Mapping[str, Any] | None = None,
-          gradient_tolerance: float | None = None, max_iterations: int | None = None,
-          optimizer: str | None = None, elimination: str | None = None, kernels: str | None = None,
-          start: str | None = None, attention_starts: int | None = None, attention_start: str | None = None,
-          extra_starts: int | None = None, warm_start: bool | None = None, hessian: str | None = None,
-          corrections: str | None = None, memory_limit_gib: float | None = None,
-          checkpoint_seconds: float | None = None,
-          name: str | None = None, seed: int | None = None, threads: int | None = None,
-          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
-          overwrite: bool = False, dry_run: bool = False) -> Result:
+@explained("solve", "settings", "progress", "shard", "output", "overwrite", "dry_run", arrays=True)
+def solve(study: Source | None = None, *, data: Data | None = None, **given: Any) -> Result:
     """Solve the theory: order parameters at the saddle point, and what follows from them.
 
     For every width and temperature the action S(U) is minimised (eq. 18). The answer is that of the
@@ -54,10 +29,12 @@ def solve(study: Source | None = None, *,
 
     Parameters
     ----------
-    study : str, path, Study or Result, optional
-        The path of a study, a data set or a result; the name of a study that comes with Headway; what
-        `headway.read_study` gives; or a result, whose study is then computed on the same data.
-    {arrays}
+    study : str, path, Dataset, Study or Result, optional
+        Arrays as a `headway.Dataset`; the path of a study, a data set or a result; the name of a study that comes with
+        Headway; what `headway.read_study` gives; or a result, whose study is then computed on the same data.
+    data : Dataset, optional
+        The arrays that a result in `study` was made from, where it does not hold them: it was read from a file, or came from
+        another process without large arrays. Without a study the same as a data set in its place.
     {settings}
     {running}
 
@@ -70,17 +47,7 @@ def solve(study: Source | None = None, *,
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Warns
     -----
@@ -103,62 +70,37 @@ def solve(study: Source | None = None, *,
     >>> [round(point.accuracy, 2) for point in result.points]
     [0.95, 0.92]
 
-    Arrays in place of a study, here path features of four paths:
+    Tokens of your own, with the attention of every head on every example:
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
-    >>> xi, y = rng.standard_normal((12, 4, 5)), np.resize([1.0, -1.0], 12)
-    >>> result = headway.solve(features=xi, labels=y, heads=[2, 2], widths=[10, 100], temperature=0.1)
+    >>> x, y, uniform = rng.standard_normal((12, 3, 5)), np.resize([0, 1], 12), np.full((12, 2, 3, 3), 1 / 3)
+    >>> data = headway.Dataset(inputs=x, labels=y, attention=[uniform, uniform])
+    >>> headway.solve(data, widths=[10], readout="mean").heads
+    (2, 2)
+
+    The arguments of the data set may stand in the call, here path features of four paths:
+
+    >>> result = headway.solve(features=rng.standard_normal((12, 4, 5)), labels=y, heads=[2, 2], widths=[10, 100])
     >>> result.points[0].order_parameters[0].shape
     (4, 4)
-
-    Tokens, with the attention of every head on every example:
-
-    >>> x, uniform = rng.standard_normal((12, 3, 5)), np.full((12, 2, 3, 3), 1 / 3)
-    >>> result = headway.solve(inputs=x, attention=[uniform, uniform], readout="mean", labels=y, widths=[10])
-    >>> result.heads
-    (2, 2)
     """
-    return compute("solve", locals())
+    return compute("solve", {"study": study, "data": data, **given})
 
 
-@explained("align")
-def align(study: Source | None = None, *,
-          features: ArrayLike | None = None, inputs: ArrayLike | None = None,
-          labels: ArrayLike | None = None, classes: int | None = None,
-          heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
-          attention_weights: Sequence[ArrayLike] | None = None,
-          query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
-          mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
-          test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
-          test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
-          sets: Mapping[str, Mapping[str, Any]] | None = None,
-          head_names: Sequence[Sequence[str]] | None = None,
-          widths: int | Sequence[int | Sequence[int]] | None = None,
-          variances: float | Sequence[float] | None = None,
-          temperature: float | Sequence[float] | None = None, readout: str | None = None,
-          attention_prior: Mapping[str, Any] | None = None,
-          components: int | None = None,
-          gradient_tolerance: float | None = None, max_iterations: int | None = None,
-          optimizer: str | None = None, elimination: str | None = None, kernels: str | None = None,
-          start: str | None = None, attention_starts: int | None = None, attention_start: str | None = None,
-          extra_starts: int | None = None, warm_start: bool | None = None, hessian: str | None = None,
-          corrections: str | None = None, memory_limit_gib: float | None = None,
-          checkpoint_seconds: float | None = None,
-          name: str | None = None, seed: int | None = None, threads: int | None = None,
-          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          point: str | int | Sequence[Any] | None = None,
-          output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result:
+@explained("align", "settings", "progress", "point", "output", "overwrite", "dry_run", arrays=True)
+def align(study: Source | None = None, *, data: Data | None = None, **given: Any) -> Result:
     """Compare the eigenvectors of the kernel with the labels.
 
     The answer is that of the program `headway align`, to the last bit.
 
     Parameters
     ----------
-    study : str, path, Study or Result, optional
+    study : str, path, Dataset, Study or Result, optional
         As for `headway.solve`. The order parameters of a result of `headway.solve` are used: only points
         that it lacks are solved.
-    {arrays}
+    data : Dataset, optional
+        As for `headway.solve`.
     {settings}
     {running}
 
@@ -170,17 +112,7 @@ def align(study: Source | None = None, *,
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Notes
     -----
@@ -194,42 +126,11 @@ def align(study: Source | None = None, *,
     >>> overlaps.shape
     (10,)
     """
-    return compute("align", locals())
+    return compute("align", {"study": study, "data": data, **given})
 
 
-@explained("prune")
-def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = None,
-          features: ArrayLike | None = None, inputs: ArrayLike | None = None,
-          labels: ArrayLike | None = None, classes: int | None = None,
-          heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
-          attention_weights: Sequence[ArrayLike] | None = None,
-          query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
-          mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
-          test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
-          test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
-          sets: Mapping[str, Mapping[str, Any]] | None = None,
-          head_names: Sequence[Sequence[str]] | None = None,
-          widths: int | Sequence[int | Sequence[int]] | None = None,
-          variances: float | Sequence[float] | None = None,
-          temperature: float | Sequence[float] | None = None, readout: str | None = None,
-          attention_prior: Mapping[str, Any] | None = None,
-          random_orders: int | None = None, greedy: bool | None = None,
-          cumulative: bool | None = None, rescale: bool | None = None,
-          normalise_sensitivity: bool | None = None, resamples: int | None = None,
-          permutations: int | None = None, removed_as: str | None = None,
-          weights: str | None = None, examples: int | None = None,
-          sensitivity_examples: int | None = None, mean_examples: int | None = None,
-          theory: Sequence[str] | None = None,
-          gradient_tolerance: float | None = None, max_iterations: int | None = None,
-          optimizer: str | None = None, elimination: str | None = None, kernels: str | None = None,
-          start: str | None = None, attention_starts: int | None = None, attention_start: str | None = None,
-          extra_starts: int | None = None, warm_start: bool | None = None, hessian: str | None = None,
-          corrections: str | None = None, memory_limit_gib: float | None = None,
-          checkpoint_seconds: float | None = None,
-          name: str | None = None, seed: int | None = None, threads: int | None = None,
-          settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-          point: str | int | Sequence[Any] | None = None,
-          output: str | os.PathLike | None = None, overwrite: bool = False, dry_run: bool = False) -> Result | RemovalResult:
+@explained("prune", "settings", "progress", "point", "output", "overwrite", "dry_run", arrays=True)
+def prune(study: Source | None = None, *, data: Data | None = None, **given: Any) -> Result | RemovalResult:
     """Score the heads, and remove them one by one.
 
     The answer is that of the program `headway prune`, to the last bit. Of a result of `headway.train`
@@ -237,13 +138,11 @@ def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = No
 
     Parameters
     ----------
-    study : str, path, Study, Result or TrainingResult, optional
+    study : str, path, Dataset, Study, Result or TrainingResult, optional
         As for `headway.solve`. The order parameters of a result of `headway.solve` are used: only points
         that it lacks are solved.
-    network : mapping of str to array_like, optional
-        Trained weights with the heads of the arrays, as `headway.write_dataset` takes them. They are
-        pruned beside the theory.
-    {arrays}
+    data : Dataset, optional
+        As for `headway.solve`.
     {settings}
     {running}
 
@@ -256,17 +155,7 @@ def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = No
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Notes
     -----
@@ -284,42 +173,11 @@ def prune(study: Source | None = None, *, network: Mapping[str, Any] | None = No
     >>> table["accuracy_without"].round(1)
     array([0.5, 0.9, 0.6, 0.9])
     """
-    return compute("prune", locals())
+    return compute("prune", {"study": study, "data": data, **given})
 
 
-@explained("sample")
-def sample(study: Source | None = None, *,
-           features: ArrayLike | None = None, inputs: ArrayLike | None = None,
-           labels: ArrayLike | None = None, classes: int | None = None,
-           heads: Sequence[int] | None = None, attention: Sequence[ArrayLike] | str | None = None,
-           attention_weights: Sequence[ArrayLike] | None = None,
-           query: Sequence[ArrayLike] | None = None, key: Sequence[ArrayLike] | None = None,
-           mask: ArrayLike | None = None, test_features: ArrayLike | None = None,
-           test_inputs: ArrayLike | None = None, test_labels: ArrayLike | None = None,
-           test_attention: Sequence[ArrayLike] | None = None, test_mask: ArrayLike | None = None,
-           sets: Mapping[str, Mapping[str, Any]] | None = None,
-           head_names: Sequence[Sequence[str]] | None = None,
-           widths: int | Sequence[int | Sequence[int]] | None = None,
-           variances: float | Sequence[float] | None = None,
-           temperature: float | Sequence[float] | None = None, readout: str | None = None,
-           attention_prior: Mapping[str, Any] | None = None,
-           sampler: str | None = None, chains: int | None = None, draws: int | None = None,
-           warmup: int | None = None, thin: int | None = None, metric: str | None = None,
-           target_accept: float | None = None, max_tree_depth: int | None = None, replicas: int | None = None,
-           attention_start: str | None = None,
-           predictor_draws: int | None = None, evidence: bool | None = None,
-           keep_weights: bool | None = None, checkpoint_seconds: float | None = None,
-           gradient_tolerance: float | None = None, max_iterations: int | None = None,
-           optimizer: str | None = None, elimination: str | None = None,
-           kernels: str | None = None, start: str | None = None,
-           attention_starts: int | None = None, extra_starts: int | None = None,
-           warm_start: bool | None = None, hessian: str | None = None,
-           corrections: str | None = None, memory_limit_gib: float | None = None,
-           name: str | None = None, seed: int | None = None, threads: int | None = None,
-           settings: Mapping[str, Any] | None = None, progress: bool | Progress | None = None,
-           point: str | int | Sequence[Any] | None = None,
-           shard: tuple[int, int] | None = None, output: str | os.PathLike | None = None,
-           overwrite: bool = False, dry_run: bool = False) -> Result:
+@explained("sample", "settings", "progress", "point", "shard", "output", "overwrite", "dry_run", arrays=True)
+def sample(study: Source | None = None, *, data: Data | None = None, **given: Any) -> Result:
     """Draw from the exact posterior at finite width, with error bars and diagnostics.
 
     The answer is that of the program `headway sample`, to the last bit. The sampler "exact" draws the order
@@ -327,10 +185,11 @@ def sample(study: Source | None = None, *,
 
     Parameters
     ----------
-    study : str, path, Study or Result, optional
+    study : str, path, Dataset, Study or Result, optional
         As for `headway.solve`. The order parameters of a result of `headway.solve` are used: only points
         that it lacks are solved.
-    {arrays}
+    data : Dataset, optional
+        As for `headway.solve`.
     {settings}
     {running}
 
@@ -343,17 +202,7 @@ def sample(study: Source | None = None, *,
 
     Raises
     ------
-    BadStudyError, BadDataError
-        A value that is not allowed. The message names the argument, the value and what is allowed.
-    UsageError
-        An argument that does not exist, or two that exclude each other.
-    UnreadableFileError, CannotWriteError
-        A file that is missing or cannot be read; an `output` that exists or cannot be written.
-    UnavailableError
-        The extension module is missing, or there is not enough memory.
-    Interrupted
-        Ctrl-C was pressed. The computation stopped at the next safe point, and `result` of the exception
-        has what was finished.
+    {errors}
 
     Warns
     -----
@@ -375,4 +224,4 @@ def sample(study: Source | None = None, *,
     >>> drawn.points[0].samples.draws[1].shape
     (4, 1000, 4, 4)
     """
-    return compute("sample", locals())
+    return compute("sample", {"study": study, "data": data, **given})
