@@ -232,10 +232,9 @@ class Arrays(unittest.TestCase):
                          headway.solve(**small(labels=rows)).points[0].action)
 
     def test_what_lies_right_is_not_copied(self):
-        from headway.arrays import data_of
         for kind in (np.float64, np.float32):
             features = small()["features"].astype(kind)
-            data = data_of({"features": features, "labels": np.ones(12)}, [2, 2])
+            data = headway.Dataset(features=features, labels=np.resize([1, -1], 12), heads=[2, 2])._checked()
             self.assertTrue(np.shares_memory(data._arrays["train/path_features"], features))
 
     def test_the_hash_tells_data_apart(self):

@@ -10,8 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from headway.best_point import best_text
+from headway.datasets import check_dataset
 from headway.errors import CannotWriteError, HeadwayError, UsageError
 from headway.files import refuse_existing, refuse_inputs
+from headway.head_ranking import rank_parts
+from headway.result_reader import read_result
+from headway.results import Result
+from headway.summary import write_summary
+from headway.table import table, table_of_networks
 from headway.version import __version__
 
 _ARGUMENT = re.compile(r"^(labels|largest|without|point)(?=: )")  # of functions, whose options have the same names
@@ -132,7 +139,6 @@ def _add_rank(commands) -> None:
 
 
 def _rank(options: argparse.Namespace) -> int:
-    from headway.head_ranking import rank_parts
     if options.csv:  # before the work
         refuse_inputs(options.csv, [options.dataset])
         if not options.force:
@@ -160,7 +166,6 @@ def _add_summary(commands) -> None:
 
 
 def _summary(options: argparse.Namespace) -> int:
-    from headway.summary import write_summary
     without = [name for name in options.without.split(",") if name]
     print(write_summary(options.results, options.output, options.force, options.largest, without))
     return EXIT_OK
@@ -176,7 +181,6 @@ def _report(options: argparse.Namespace) -> int:
 def _plot(options: argparse.Namespace) -> int:
     from headway import figures
     from headway.figures import style
-    from headway.result_reader import read_result
     if options.format not in style.FORMATS:
         raise UsageError(f"--format: is {options.format}; allowed: {', '.join(style.FORMATS)}")
     results = [read_result(path) for path in options.results]
@@ -224,10 +228,6 @@ def _make_folder(folder: Path) -> None:
 
 
 def _table(options: argparse.Namespace) -> int:
-    from headway.best_point import best_text
-    from headway.result_reader import read_result
-    from headway.results import Result
-    from headway.table import table, table_of_networks
     results = [read_result(path) for path in options.results]
     print(table(results[0], options.format) if len(results) == 1
           else table_of_networks(results, options.format))
@@ -238,7 +238,6 @@ def _table(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from headway.datasets import check_dataset
     faults = check_dataset(options.dataset)
     for fault in faults:
         print(f"{options.dataset}: {fault}", file=sys.stderr)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from headway.errors import UsageError
+from headway.layouts import html_table
 from headway.files import make_folder_of, path_to_write, remove_folders, whole_file, write_bytes
 from headway.hdf5 import open_file
 from headway.paths import described, flag_of
@@ -175,13 +176,16 @@ class Shown(Brief):
         """The verb of the program that makes such results."""
         return self.kind
 
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """The header and the rows of its table, as texts. headway.table gives it to the class, since it knows all results."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of headway {self._verb}: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        from headway.table import cells
         return (f"<p><strong>{html.escape(self.study)}</strong>, headway {html.escape(self._verb)}: "
-                f"{html.escape(self.summary)}</p>" + html_table(*cells(self)))
+                f"{html.escape(self.summary)}</p>" + html_table(*self._cells()))
 
     @with_known_arguments
     def plot(self, *names: str, others: Shown | Sequence[Shown] = (), widths: int | Sequence[int] | None = None,
@@ -317,16 +321,3 @@ def _checked_others(others: Any) -> list[Shown]:
 
 def _encoded(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
-
-
-def paragraph(text: str) -> str:
-    """A paragraph of HTML with this text, escaped."""
-    return f"<p>{html.escape(text)}</p>"
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain HTML table of texts, escaped."""
-    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-                   for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

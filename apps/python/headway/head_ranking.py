@@ -13,6 +13,7 @@ from headway.errors import UsageError
 from headway.progress import Progress, listener_of
 from headway.ranking.cumulative import RemovalCurves
 from headway.ranking.measured import FROZEN
+from headway.ranking.parts import measure_parts
 from headway.ranking.table import HeadRanking, check_choice, ranking_of
 from headway.readout_checks import checked_penalty, checked_seed
 from headway.signatures import with_known_arguments
@@ -190,7 +191,6 @@ def rank_parts(path: str | os.PathLike, *, target: str = "fixed", k: int | None 
     >>> ranking = headway.rank_parts("parts.h5")  # doctest: +SKIP
     >>> ranking["cut_of_theory"] - ranking["cut_without_theory"]  # what U adds  # doctest: +SKIP
     """
-    from headway.ranking.parts import measure_parts
     check_choice("mean", target, None, 0)
     penalty, seed = checked_penalty(penalty), checked_seed(seed)
     measured, names = measure_parts(path, penalty, theory, seed)

@@ -15,6 +15,7 @@ import numpy as np
 
 from headway.errors import UnavailableError, UsageError
 from headway.files import replace_text
+from headway.layouts import aligned_in_blocks, html_table, paragraph
 from headway.old_names import today, turned
 
 if TYPE_CHECKING:
@@ -110,13 +111,11 @@ class HeadTable:
 
     def __repr__(self) -> str:
         """Show the table as aligned text, in blocks of columns that fit into the terminal."""
-        from headway.table import aligned_in_blocks
         width = shutil.get_terminal_size((LINE, 24)).columns
         return "\n".join([*self._about(), aligned_in_blocks(*self._cells(), self._fixed, width)])
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
-        from headway.display import html_table, paragraph
         return "".join(map(paragraph, self._about())) + html_table(*self._cells())
 
     def _about(self) -> list[str]:

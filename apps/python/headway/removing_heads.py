@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from headway.model_locks import exclusive
 from headway.signatures import with_known_arguments
 from headway.torch_version import require_torch
 
@@ -56,7 +57,6 @@ class RemovedHeads:
 
     def undo(self) -> None:
         """Put the heads back, to the last bit. A second call does nothing."""
-        from headway.model_locks import exclusive
         with exclusive(self._model):
             while self._cuts:
                 self._cuts.pop().undo()

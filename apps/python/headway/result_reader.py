@@ -28,6 +28,7 @@ from headway.record_reader import Group, array, attribute, integers, listed, rea
 from headway.results import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice)
 from headway.signatures import with_known_arguments
+from headway.table import cells  # noqa: F401, a result that was read can be shown
 from headway.training_results import TrainingResult, read_runs
 
 KINDS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "network_prune", "predict",

@@ -13,10 +13,11 @@ import numpy as np
 
 from headway.best_point import best_point, best_text, edge_warning, number_of_point
 from headway.caller import warn
-from headway.display import Shown, paragraph
+from headway.display import Shown
 from headway.errors import UsageError
 from headway.fields import record
 from headway.head_table import HeadTable, head_table
+from headway.layouts import paragraph
 from headway.later import may_come_later
 from headway.network_results import NetworkPruning
 from headway.result_points import (Alignment, AttentionMinimum, Corrected, GaussianProcessPoint, Measures, Point, Predictor,

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from headway.display import Shown
 from headway.errors import UsageError
 from headway.head_table import head_label
+from headway.layouts import LAYOUTS
 from headway.latent_results import EvaluateResult, LatentsResult
 from headway.monte_carlo import rhat_text
 from headway.network_predictions import NetworkAnswers, NetworkPredictResult
@@ -22,7 +24,7 @@ from headway.result_points import width_text
 from headway.results import GaussianProcessPoint, Measures, Point, Result
 from headway.training_results import TrainingResult, mean_and_error
 
-FORMATS = ("text", "markdown", "csv")
+FORMATS = tuple(LAYOUTS)
 Column = tuple[str, Callable[[Point], str]]
 
 
@@ -36,7 +38,7 @@ def table(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     """
     if layout not in FORMATS:
         raise UsageError(f"--format: is {layout}; allowed: {', '.join(FORMATS)}")
-    return _LAYOUTS[layout](*cells(result))
+    return LAYOUTS[layout](*cells(result))
 
 
 def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | RemovalResult
@@ -53,6 +55,9 @@ def cells(result: Result | TrainingResult | LatentsResult | EvaluateResult | Rem
     sets = _set_columns(result)
     rows += [_gaussian_process_row(columns, sets, point) for point in result.gaussian_process]
     return [name for name, _ in columns], rows
+
+
+Shown._cells = cells  # a result in a notebook is this table
 
 
 def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = "text") -> str:
@@ -76,7 +81,7 @@ def table_of_networks(results: Sequence[Result | TrainingResult], layout: str = 
              "-" if math.isnan(found.p_value) else f"{found.p_value:.2g}",
              _spread(found.half, 3), _spread(found.half_over_random, 3)]
             for found in compare_networks(results)]
-    return _LAYOUTS[layout](header, rows)
+    return LAYOUTS[layout](header, rows)
 
 
 def _number(value: float, digits: int = 3) -> str:
@@ -353,39 +358,3 @@ def _gaussian_process_row(columns: Sequence[Column], sets: Sequence[Column],
         "N": "infinite", "T": f"{point.temperature:g}", "accuracy": _number(point.accuracy),
         "test MSE": _number(point.test_mean_squared_error, 4)}
     return [cells.get(name, "") for name, _ in columns]
-
-
-def aligned(header: list[str], rows: list[list[str]]) -> str:
-    """A table as text, columns aligned to the right."""
-    sizes = [max(map(len, column)) for column in zip(header, *rows)]
-    lines = ["  ".join(cell.rjust(size) for cell, size in zip(row, sizes)).rstrip()
-             for row in [header, *rows]]
-    lines.insert(1, "  ".join("-" * size for size in sizes))
-    return "\n".join(lines)
-
-
-def aligned_in_blocks(header: list[str], rows: list[list[str]], fixed: int, width: int) -> str:
-    """The same in as many blocks, one below the other, as columns need in lines of `width`. Each begins with the `fixed` first."""
-    sizes = [max(map(len, column)) + 2 for column in zip(header, *rows)]
-    blocks: list[list[int]] = []
-    for column in range(fixed, len(header)):
-        if not blocks or sum(sizes[:fixed]) + sum(sizes[at] for at in (*blocks[-1], column)) - 2 > width:
-            blocks.append([])
-        blocks[-1].append(column)
-    shown = [[*range(fixed), *block] for block in blocks] or [list(range(len(header)))]
-    return "\n\n".join(aligned([header[at] for at in block], [[row[at] for at in block] for row in rows]) for block in shown)
-
-
-def _markdown(header: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in [header, *rows]]
-    lines.insert(1, "|" + "|".join(["---:"] * len(header)) + "|")
-    return "\n".join(lines)
-
-
-def _csv(header: list[str], rows: list[list[str]]) -> str:
-    def quoted(cell: str) -> str:
-        return '"' + cell.replace('"', '""') + '"' if any(c in cell for c in ',"\n') else cell
-    return "\n".join(",".join(map(quoted, row)) for row in [header, *rows])
-
-
-_LAYOUTS = {"text": aligned, "markdown": _markdown, "csv": _csv}

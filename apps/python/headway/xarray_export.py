@@ -16,6 +16,7 @@ from headway.network_arrays import evaluation_groups, latents_groups, removal_gr
 from headway.network_predictions import NetworkPredictResult
 from headway.network_results import RemovalResult
 from headway.paths import text_of_path
+from headway.result_reader import AnyResult, read_result
 from headway.rank_results import RankResult
 from headway.prediction_results import PredictResult
 from headway.signatures import with_known_arguments, with_older_names
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from arviz import InferenceData
     from xarray import DataTree
 
-    from headway.result_reader import AnyResult
     from headway.results import Result
 
 
@@ -200,7 +200,6 @@ def _read(result: Any) -> Any:
     """A result, or the one in the file of this path."""
     if isinstance(result, Shown):
         return result
-    from headway.result_reader import read_result
     return read_result(text_of_path("result", result, "a result, or the path of one"))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headway.errors import UsageError
+from headway.layouts import aligned, html_table
 from headway.ranking.readouts import Readout, fit_readout, right_answers, squared_errors
 from headway.ranking.removal import mean_and_error
 from headway.ranking.table import FEWEST_DECIMALS, decimals, with_error
@@ -79,12 +80,10 @@ class RemovalCurves:
 
     def __repr__(self) -> str:
         """Show the rises as aligned text."""
-        from headway.table import aligned
         return aligned(*self._cells())
 
     def _repr_html_(self) -> str:
         """Show the rises in a notebook."""
-        from headway.display import html_table
         return html_table(*self._cells())
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from headway import native
 from headway.errors import UnavailableError
 from headway.ranking.measured import CUTS
+from headway.verbs import solve
 
 
 def theory_solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
@@ -13,7 +15,6 @@ def theory_solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
     gets the reason."""
     if wanted is False:
         return None
-    from headway import native
     try:
         native.module()
     except UnavailableError as error:
@@ -21,5 +22,4 @@ def theory_solver(wanted: bool | None, left_out: list[str]) -> Callable | None:
             raise
         left_out.append(f"{CUTS[1]} ({str(error).split('.')[0]})")
         return None
-    from headway.verbs import solve
     return solve

@@ -10,11 +10,14 @@ import numpy as np
 
 from headway.figures.accuracy import measure_error
 from headway.figures.heads import losses
+from headway.figures.path_kernels import sorted_examples
 from headway.figures.path_sizes import size_warning
+from headway.figures.samples import quantities
 from headway.figures.worth import without_theory
 from headway.monte_carlo import BY_DRAWS, by_chains
 from headway.report.beside import beside
 from headway.report.cards import Card, Place
+from headway.report.drawings import plain_words
 from headway.report.numbers import packed, plain, rounded
 from headway.results import Corrected, GaussianProcessPoint, Point, Predictor, Result
 
@@ -183,8 +186,6 @@ def _traces(result: Result, point: Point) -> list[dict[str, Any]]:
     """The quantities of the figure of traces, every k-th draw of each chain."""
     if point.samples.readout_draws is None:
         return []
-    from headway.figures.samples import quantities
-    from headway.report.drawings import plain_words
     rows = []
     for name, draws in quantities(result, point):
         step = max(1, math.ceil(draws.shape[1] / TRACE_DRAWS))
@@ -245,7 +246,6 @@ def _path_kernels(result: Result) -> dict[str, Any] | None:
     """The same-path kernels, examples sorted by label and averaged over blocks of neighbours."""
     if result.path_kernels is None or result.train_labels is None:
         return None
-    from headway.figures.path_kernels import sorted_examples
     order, borders, names = sorted_examples(result.train_labels)
     count = len(order)
     cells = min(KERNEL_CELLS, count)
