@@ -7,6 +7,7 @@ import fuzzy_logic
 import hidden_markov
 import learned
 import one_shot
+import panels
 import posteriors
 import pretrained
 import ranking
@@ -79,6 +80,12 @@ def _codes():
                "sraven-small-latents")]]
 
 
+def _panels():
+    agree, differ, rest = panels.counts()
+    return ["All panels of both papers", "figures and tables", f"{agree} agree, {differ} differs, {rest} not run or without numbers",
+            "all that were run agree", "[page](published-figures.md), [data](../studies/published.json)"]
+
+
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
             "runs end to end", _link("text", "text-small", "text-bpe-small")]
@@ -144,7 +151,7 @@ def known_answers():
 
 
 def published_results():
-    return [PUBLISHED, _hidden_markov(), _one_shot(), _fuzzy_logic(), _ablation(), _sraven(), *_codes(), _text()]
+    return [PUBLISHED, _hidden_markov(), _one_shot(), _fuzzy_logic(), _ablation(), _sraven(), *_codes(), _text(), _panels()]
 
 
 def failed_networks():
@@ -168,23 +175,8 @@ def limits_table():
     return rows
 
 
-def variants_table():
-    """Every variant of attention of the paper, on both of its tasks."""
-    runs = fuzzy_logic.reference()
-    seeds = fuzzy_logic.ablation_seeds()
-    full, fifth = ({name: average(map(sraven.accuracy, found)) for name, found in sraven.by_variant(matrices).items()}
-                   for matrices in (sraven.full(), sraven.reference()))
-    rows = [["attention", "fuzzy logic, published", "here", "here, seeds", "SRAVEN, published", "here",
-             "here, a fifth of the length"]]
-    for name in [*published(fuzzy_logic.PAPER), "linear_rms_head_nonlinear_value"]:
-        values = [fuzzy_logic.held_out(run) for run in runs.get(name, seeds[name])]
-        rows.append([name, pair(published(fuzzy_logic.PAPER).get(name), 2), average(values), len(values),
-                     pair(published(sraven.PAPER).get(name), 2), full.get(name, "-"), fifth.get(name, "-")])
-    return rows
-
-
 # The tables of the overview, of which each row is one experiment.
 EXPERIMENTS = {"known-answers": known_answers, "published-results": published_results, "failed-networks": failed_networks,
                "failed-rankings": failed_rankings}
-TABLES = EXPERIMENTS | {"theory-against-exact": limits_table, "attention-variants": variants_table}
+TABLES = EXPERIMENTS | {"theory-against-exact": limits_table}
 SENTENCES = []

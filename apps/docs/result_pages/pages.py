@@ -15,6 +15,7 @@ import hidden_markov
 import learned
 import one_shot
 import overview
+import panels
 import posteriors
 import pretrained
 import ranking
@@ -22,7 +23,7 @@ import removal
 import sraven
 import texts
 
-PARTS = (overview, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
+PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
          ranking, learned, texts)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]

@@ -1,0 +1,184 @@
+"""The panels of the two papers beside what was found here, each with a verdict."""
+
+import math
+import statistics
+
+import codes
+import fuzzy_logic
+import hidden_markov
+import one_shot
+import sraven
+from recorded import average, difference, mean_and_error, pair, published, reproduced, shown, spearman
+
+AGREES = 2.0  # two means so many errors of their difference apart agree
+
+
+def apart(ours, theirs):
+    """The distance of two numbers with errors, in errors of their difference."""
+    distance, error = difference(ours, theirs)
+    return abs(distance) / error
+
+
+def most_by_chance(count):
+    """The distance that the largest of so many exceeds as often as one alone exceeds AGREES."""
+    normal = statistics.NormalDist()
+    within = (2 * normal.cdf(AGREES) - 1) ** (1 / count)
+    return normal.inv_cdf((1 + within) / 2)
+
+
+def verdict(distances):
+    far = [one for one in distances if one > most_by_chance(len(distances))]
+    if not far:
+        return f"agrees: {max(distances):.1f} errors" + (" at most" if len(distances) > 1 else "")
+    return f"differs by {max(far):.1f} errors" + (f", {len(far)} of {len(distances)}" if len(distances) > 1 else "")
+
+
+def variants(task):
+    """({variant: (published, here)} of a task of table A1, each as (mean, error), without an error where it is of one seed, None
+    where it was not run; the deviation of one seed of a variant, pooled over variants)."""
+    if task == "fuzzy logic":
+        scores = {name: list(map(fuzzy_logic.held_out, runs)) for name, runs in fuzzy_logic.ablation_seeds().items()}
+        reference = fuzzy_logic.reference()
+        scores |= {name: list(map(fuzzy_logic.held_out, runs)) for name, runs in reference.items()}
+        paper = published(fuzzy_logic.PAPER)
+    else:
+        scores = {name: list(map(sraven.accuracy, runs)) for name, runs in sraven.by_variant(sraven.full()).items()}
+        paper = published(sraven.PAPER)
+    here = {name: mean_and_error(values) if len(values) > 1 else (values[0], None) for name, values in scores.items()}
+    pooled = math.sqrt(statistics.mean(statistics.variance(values) for values in scores.values() if len(values) > 1))
+    return {name: (paper.get(name), here.get(name)) for name in dict.fromkeys([*paper, *here])}, pooled
+
+
+def distances_of(task):
+    """{variant: distance} of the variants that both have. A number without an error counts as one seed."""
+    numbers, deviation = variants(task)
+    return {name: apart(*((value, error or deviation) for value, error in (here, paper)))
+            for name, (paper, here) in numbers.items() if paper and here}
+
+
+def leads(task):
+    """HYLA less softmax, seed by seed."""
+    if task == "SRAVEN":
+        return sraven.leads("softmax")
+    runs = fuzzy_logic.reference()
+    return [fuzzy_logic.held_out(a) - fuzzy_logic.held_out(b) for a, b in zip(runs["hyla"], runs["softmax"], strict=True)]
+
+
+def variants_table():
+    """Every variant of attention of table A1, on both of its tasks."""
+    tasks = [(variants(task)[0], distances_of(task)) for task in ("fuzzy logic", "SRAVEN")]
+    fifth = {name: average(map(sraven.accuracy, found)) for name, found in sraven.by_variant(sraven.reference()).items()}
+    rows = [["attention", "fuzzy logic, published", "here", "errors apart", "SRAVEN, published", "here", "errors apart",
+             "here, a fifth of the length"]]
+    for name in tasks[0][0]:
+        cells = [name]
+        for numbers, distances in tasks:
+            paper, here = numbers.get(name, (None, None))
+            cells += [pair(paper, 2), pair(here), shown(distances.get(name))]
+        rows.append([*cells, fifth.get(name, "-")])
+    return rows
+
+
+def _means(study):
+    """Distances of the accuracies of eight seeds from those published: of eight seeds, or of one, which has the deviation of
+    one of ours."""
+    here = hidden_markov.over_seeds(study)
+    many = published("T24, hidden Markov, 8 seeds").get(study)
+    if many:
+        return [apart(here[name], paper) for name, paper in many.items()]
+    one = published("T24, hidden Markov, one seed")[study]
+    return [apart(here[name], (value, here[name][1] * math.sqrt(8))) for name, value in one.items()]
+
+
+def _same_digits():
+    """Whether the numbers on the authors' own data agree as they were recorded: U_a and S to all digits, overlaps to three."""
+    rows = [row for row in hidden_markov.data_table() if row[0].startswith(("S / N", "$U_a$"))]
+    overlaps = hidden_markov.overlaps_table()[1:]
+    pairs = [(rows[at][1:-1], rows[at + 1][1:-1]) for at in (0, 2)] + [(overlaps[at][1:], overlaps[at + 1][1:]) for at in (0, 2)]
+    differing = sum(one != other for a, b in pairs for one, other in zip(a, b, strict=True))
+    return "agrees in every digit" if differing == 0 else f"differs in {differing} numbers"
+
+
+def _network():
+    values = [one_shot.of_network(one, "test") for fresh in (False, True) for one in one_shot.five("prune", fresh)]
+    return mean_and_error(values)
+
+
+def _drops():
+    """Rank correlation of a head's score with the accuracy that its removal costs: of the published network; mean and error, and
+    deviation, of ours."""
+    paper = published("T24, one-shot images")["accuracy without one head, by rising score"]
+    here = [one_shot.correlation(one_shot.score_of(one, "score", 10, 0.25))
+            for fresh in (False, True) for one in one_shot.five("prune", fresh)]
+    return -spearman(range(len(paper)), paper), mean_and_error(here), statistics.stdev(here)
+
+
+def _t24():
+    name = "[T24] 2"
+    rows = []
+    for study, words in (("four paths", "accuracy against width, four paths"), ("hard variant", "the same, hard variant"),
+                         ("good and denoising", "line: good and denoising path"), ("good path only", "line: good path")):
+        here = hidden_markov.over_seeds(study)
+        many = published("T24, hidden Markov, 8 seeds").get(study)
+        one = published("T24, hidden Markov, one seed").get(study)
+        paper = pair(many["Gaussian process"], 3) if many else shown(one["Gaussian process"], 3)
+        rows.append([name, words, f"Gaussian process {paper}", pair(here["Gaussian process"], 3), verdict(_means(study)),
+                     "[page](hidden-markov.md)"])
+    limit, ours = (reproduced()["published data: overlaps", f"points[widths=10].overlaps[{at}]"] for at in (2, 2))
+    rows.append([name, "order parameters and eigenvectors, authors' data", f"third overlap, N = 10: {shown(limit['published'], 3)}",
+                 shown(ours["ours"], 3), _same_digits(), "[page](hidden-markov.md#on-data-drawn-as-the-authors-draw-them)"])
+    network, score = _network(), _drops()
+    gain, digits = one_shot.images_claim()
+    theirs = published("T24, one-shot images")["accuracy"]
+    images, heads = "[page](one-shot-images.md)", "[page](one-shot-heads.md)"
+    return rows + [
+        ["[T24] 3", "accuracy of the trained network (%)", f"{theirs}, all of Omniglot", f"{pair(network)}, a seventh of it",
+         f"differs by {theirs - network[0]:.1f} points: fewer characters", images],
+        ["[T24] 3", "accuracy of the theory against width", "a figure: narrow is best", f"N = 10 less Gaussian process {gain}",
+         "agrees in direction", images],
+        ["[T24] 3", "the same on other image sets", "a figure: MNIST, FashionMNIST, CIFAR-10", f"small digits: {digits}",
+         "not run", images],
+        ["[T24] 4", "head scores and accuracy without one head: rank correlation", shown(score[0], 2), pair(score[1], 2),
+         verdict([apart(score[1], (score[0], score[2]))]), heads]]
+
+
+def _s25():
+    rows = []
+    for task, figure, page in (("fuzzy logic", "[S25] 2, table A1", "attention-ablation"), ("SRAVEN", "[S25] 4, table A1", "sraven")):
+        paper, here = variants(task)[0]["hyla"]
+        rows.append([figure, f"{task}: every variant", f"HYLA {pair(paper)}", pair(here), verdict(list(distances_of(task).values())),
+                     f"[page]({page}.md)"])
+        paper_lead = difference(*(variants(task)[0][name][0] for name in ("hyla", "softmax")))
+        lead = mean_and_error(leads(task))
+        rows.append([figure, f"{task}: HYLA less softmax", pair(paper_lead), pair(lead), verdict([apart(lead, paper_lead)]),
+                     f"[page]({page if task == 'SRAVEN' else 'fuzzy-logic'}.md)"])
+    least, most, chance = codes.terms_of_trained()
+    low, high, _ = codes.sraven_claim()
+    return rows + [
+        ["[S25] 2", "fuzzy logic: tokens and share held out", "a figure", f"a tenth of the length: HYLA less softmax {fuzzy_logic.scaling_claim()[0]}",
+         "not run at full length", "[page](fuzzy-logic-scaling.md)"],
+        ["[S25] 2", "fuzzy logic: F1 of terms read off codes", "a figure", f"{least} to {most}, chance {chance}", "no numbers to compare",
+         "[page](fuzzy-logic-codes.md)"],
+        ["[S25] 3, 4", "SRAVEN: instances, depth, width, heads", "a figure", "-", "not run", "-"],
+        ["[S25] 5", "SRAVEN: rules read off codes", "a figure", f"{low} to {high}", "no numbers to compare", "[page](sraven-codes.md)"],
+        ["[S25] 2, 5", "t-SNE of codes", "a figure", "-", "not run", "-"],
+        ["[S25] 6", "C4, 130 billion tokens", "a figure", "a small text", "not run", "[page](text.md)"]]
+
+
+def table():
+    return [["paper, figure", "panel", "published", "here", "verdict", ""], *_t24(), *_s25()]
+
+
+def counts():
+    """Panels that agree, that differ, and that were not run or have no numbers."""
+    words = [row[4] for row in table()[1:]]
+    agree, differ = (sum(word.startswith(start) for word in words) for start in ("agrees", "differs"))
+    return [str(agree), str(differ), str(len(words) - agree - differ)]
+
+
+def claim():
+    return [str(len(table()) - 1), *counts()]
+
+
+TABLES = {"published-figures": table, "attention-variants": variants_table}
+SENTENCES = [("results/published-figures.md", "Of {} panels {} agree, {} differ, and {} were not run or have no numbers.**", claim)]
