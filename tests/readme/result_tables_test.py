@@ -81,7 +81,7 @@ class WrongPagesAreNoticed(unittest.TestCase):
 
     def test_an_error_bar_and_a_digit_of_a_published_number(self):
         self.assertEqual(len(self.faults("data/results/one-shot-heads.md", "| 0.84 +- 0.06 | 1.9", "| 0.84 +- 0.05 | 1.9")), 1)
-        self.assertEqual(len(self.faults("data/studies/README.md", "69.13 +- 1.90", "69.23 +- 1.90")), 1)
+        self.assertEqual(len(self.faults("data/results/published-figures.md", "69.13 +- 1.90", "69.23 +- 1.90")), 1)
 
     def test_a_digit_of_a_sentence(self):
         page = "data/results/fuzzy-logic.md"

@@ -5,6 +5,7 @@ import numpy as np
 import fuzzy_logic
 import hidden_markov
 import learned
+import panels
 import sraven
 import texts
 from recorded import mean_and_error, published, runs_of
@@ -183,6 +184,23 @@ def hidden_markov_chains():
     return figure
 
 
+def beside_published():
+    """Every variant of table A1 on both tasks."""
+    figure = style.new_figure(7.8, 3.6)
+    axes_of = figure.subplots(1, 2, sharey=True)
+    numbers = {task: panels.variants(task)[0] for task in ("fuzzy logic", "SRAVEN")}
+    order = list(reversed(numbers["fuzzy logic"]))
+    for axes, (task, found) in zip(axes_of, numbers.items()):
+        for at, name in enumerate(order):
+            for (value, error), shift, look in ((one, *of) for one, of in zip(found.get(name, (None, None)), (
+                    (-0.15, PAPER), (0.15, {"fmt": "o", "color": style.THEORY, "capsize": 2.5, "label": "here"}))) if one):
+                axes.errorbar(value, at + shift, xerr=error, **look | {"markersize": 4, "label": look["label"] if at == 8 else None})
+        titled(axes, task, "held-out $R^2$ x 100" if task == "fuzzy logic" else "accuracy on held-out rule sets (%)")
+    axes_of[0].set_yticks(range(len(order)), order)
+    axes_of[0].legend(loc="lower left")
+    return figure
+
+
 def language_models():
     figure = style.new_figure(5.6, 2.6)
     axes = figure.subplots()
@@ -236,5 +254,7 @@ FIGURES = {
     "sraven-small": (sraven_small, _of("sraven-small")),
     "hidden-markov": (hidden_markov_chains, _of("reproduce") + _PAPERS),
     "learned-attention": (learned_attention, _of("learned-attention")),
+    "published-figures": (beside_published, _of("fuzzy-logic-reference", "attention-ablation", "sraven-full-length", "sraven-tf32")
+                          + _PAPERS),
     "text": (language_models, _of("text-small", "text-bpe-small")),
 }

@@ -83,7 +83,7 @@ def _codes():
 def _panels():
     agree, differ, rest = panels.counts()
     return ["All panels of both papers", "figures and tables", f"{agree} agree, {differ} differs, {rest} not run or without numbers",
-            "all that were run agree", "[page](published-figures.md), [data](../studies/published.json)"]
+            "most that were run agree", "[page](published-figures.md), [data](../studies/published.json)"]
 
 
 def _text():
