@@ -40,17 +40,26 @@ void collect_commands(const nlohmann::json& json, std::map<std::string, std::str
   for (const auto& item : json) collect_commands(item, hashes);
 }
 
+/// What a study had until it took the choices of the authors' code, as its comments say.
+std::vector<std::string> earlier_choices(const std::string& study) {
+  const bool fuzzy = study == "fuzzy-logic-reference";
+  if (!fuzzy && study != "sraven-reference") return {};
+  return {"train.embedding_start=dims", "task.reject_uncovered=true", "train.eval_examples=4096",
+          fuzzy ? "train.eval_every=1000" : "train.eval_every=5000"};
+}
+
 }  // namespace
 
 TEST_CASE("hashes stay what they were, as results and checkpoints are found by them") {
-  // Of version 0.1.0. A new key with a default changes them: then old results count as other ones,
-  // which is right where the key changes what they hold.
+  // Of version 0.1.0, but for the two that took the choices of the authors' code. A new key with a
+  // default changes them: then old results count as other ones, which is right where the key
+  // changes what they hold.
   const std::vector<std::pair<std::string, std::string>> known = {
       {"hmm-four-paths", "82a46ce5abca7a62a825d6797213dc100353897e0a1327e4c1571df092bfb08d"},
       {"hmm-two-paths-hard", "a30e31614a705e619de9e2e17ceefa41be57ca8044b8631f86a47851dd15199f"},
       {"fuzzy-logic-small", "ad1c0c6d5a4f7559ce175b20831a6f1c3ab12d736191420522d51236789a0d28"},
-      {"fuzzy-logic-reference", "02248ec3fb09748c081bb3171162c004f904c826c3b779648212293f7abdeec8"},
-      {"sraven-reference", "ce9861c621fe32cd391ceb8e4ed9ef6ce37728a20eaabe6cdfb13f02aa3e22aa"},
+      {"fuzzy-logic-reference", "f38e4bb88a95c4ce12d1a838c2a5219785017552c677c261cd4e7d80a5d887d8"},
+      {"sraven-reference", "ad93915054e3dc23aad020dde8dd7c616dde89f6bb3835cd1d1a969b6be97615"},
       {"omniglot-one-shot", "019589476512ab3e8722d66bc7e6dcc6e6ce5fe881452adb21b93542ec3a8a11"}};
   for (const auto& [name, hash] : known) {
     INFO(name);
@@ -80,7 +89,12 @@ TEST_CASE("the commands of recorded results have the hashes that were recorded")
       if (words[i] == "--seed") overlays.push_back("seed=" + words[i + 1]);
     }
     INFO(command);
-    CHECK(study_hash(headway::io::read_study(path, overlays).study) == hash);
+    std::vector<std::string> earlier = earlier_choices(study);
+    earlier.insert(earlier.end(), overlays.begin(), overlays.end());
+    const auto hash_with = [&path](const std::vector<std::string>& with) {
+      return study_hash(headway::io::read_study(path, with).study);
+    };
+    CHECK((hash_with(overlays) == hash || hash_with(earlier) == hash));
     studies.insert(study);
   }
   CHECK(studies.size() >= 12);
