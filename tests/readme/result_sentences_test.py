@@ -13,6 +13,7 @@ import fuzzy_logic  # noqa: E402
 import hidden_markov  # noqa: E402
 import learned  # noqa: E402
 import one_shot  # noqa: E402
+import panels  # noqa: E402
 import posteriors  # noqa: E402
 import pretrained  # noqa: E402
 import ranking  # noqa: E402
@@ -38,6 +39,18 @@ class SentencesAboutHeads(unittest.TestCase):
                                  for one in one_shot.five("prune")])[0] for name, where in one_shot.looks() if where]
         self.assertEqual(len(looks), 18)
         self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
+
+    def test_verdicts_on_published_panels(self):
+        """The one that differs is the accuracy of the one-shot network; half of the published lead on SRAVEN would agree, too."""
+        differ = [row[1] for row in panels.table()[1:] if row[4].startswith("differs")]
+        self.assertEqual(differ, ["accuracy of the trained network (%)"])
+        lead = mean_and_error(panels.leads("SRAVEN"))
+        paper = panels.difference(*(panels.variants("SRAVEN")[0][name][0] for name in ("hyla", "softmax")))
+        for share in (1.0, 0.5):
+            self.assertTrue(panels.verdict([panels.apart(lead, (share * paper[0], paper[1]))]).startswith("agrees"))
+        fuzzy = panels.distances_of("fuzzy logic")
+        self.assertEqual(max(fuzzy, key=fuzzy.get), "softmax")
+        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs by 2.1 errors", "agrees: 2.1 errors at most"])
 
     def test_intervals_of_rankings(self):
         self.assertEqual(sum(share < 0.85 for share in ranking.shares_by_count(ranking.coverage)), 4)
