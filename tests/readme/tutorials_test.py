@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from documents import MACHINE, PACKAGE, TUTORIAL, DocumentTest, blocks, has_module
+from documents import MACHINE, PACKAGE, ROOT, TUTORIAL, DocumentTest, blocks, has_module
 
 PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "your-pytorch-model",
          "train-and-read-codes", "your-own-data", "cluster", "gpu")
@@ -75,6 +75,11 @@ class TutorialsTest(PageTest):
 class PyTorchTest(PageTest):
     def test_your_pytorch_model_prints_what_it_shows(self):
         self.run_page("your-pytorch-model")
+
+    def test_the_last_example_of_the_readme_prints_what_it_shows(self):
+        last = [block for block in blocks((ROOT / "README.md").read_text()) if "import torch\n" in block.text]
+        self.assertEqual(len(last), 1)
+        self.run_page("README", f"{MACHINE}\n```python\nimport headway\n{last[0].text}```\n```text\n{last[0].shown}```\n")
 
 
 @unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
