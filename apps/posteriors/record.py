@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from headway.summary import write_summaries
+from headway.results.summary import write_summaries
 
 import comparing
 import problems

@@ -19,8 +19,8 @@ if HAVE_ALL:
     import torch
     import transformers
 
-    from headway import probes
-    from headway.network_blocks import stack_of
+    from headway.heads import probes
+    from headway.heads.network_blocks import stack_of
 
 SIGNS = np.resize([1.0, -1.0], P)
 

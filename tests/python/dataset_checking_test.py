@@ -8,7 +8,7 @@ import numpy as np
 
 import headway
 from dataset_arguments import WritingTest, P
-from headway.dataset_checks import Checker
+from headway.api.dataset_checks import Checker
 
 
 class CheckingFiles(WritingTest):

@@ -8,7 +8,7 @@ import numpy as np
 
 import headway
 from dataset_arguments import HEADS, N0, P, P_TEST, S, WritingTest
-from headway.dataset_table import ARGUMENTS
+from headway.base.dataset_table import ARGUMENTS
 
 
 def of_a_dataset(arguments):

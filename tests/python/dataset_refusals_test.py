@@ -133,7 +133,7 @@ class Refusals(WritingTest):
 
     def test_rows_in_a_later_block_are_named_by_their_own_index(self):
         """The index is that of the whole array, not of the block."""
-        from headway import dataset_values
+        from headway.api import dataset_values
         self.addCleanup(setattr, dataset_values, "BLOCK_ELEMENTS", dataset_values.BLOCK_ELEMENTS)
         dataset_values.BLOCK_ELEMENTS = 1
         base = self.good.supplied

@@ -206,7 +206,7 @@ class WhereToWrite(WritingTest):
             headway.write_dataset(self.path.parent, **self.good.weights)
 
     def test_failure_while_writing_leaves_nothing(self):
-        from headway import datasets
+        from headway.api import datasets
         def full(*_):
             raise OSError(28, "No space left on device")
         self.addCleanup(setattr, datasets, "_fill", datasets._fill)

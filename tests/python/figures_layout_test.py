@@ -15,10 +15,11 @@ from matplotlib.collections import PolyCollection
 from matplotlib.text import Text
 
 import headway
-from headway import figures, monte_carlo
+from headway import figures
+from headway.results import monte_carlo
 from headway.figures import accuracy, attention, limits, network, path_sizes, style
-from headway.network_seeds import compare_networks
-from headway.table import table
+from headway.results.network_seeds import compare_networks
+from headway.results.table import table
 from synthetic_results import Task, add_network, write_result
 
 TWO_BY_TWO = Task(train=24, test=40, tokens=6, features=10)

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 import headway
 from headway import cli, figures
 from headway.figures import selection
-from headway.ranks import rank_correlation
+from headway.base.ranks import rank_correlation
 from headway.report import write_report
 from synthetic_results import Task, write_result
 

@@ -17,13 +17,13 @@ if HAVE_ALL:
     import transformers
     from contributions_test import HEADS, LAYERS, SIGNS, encoded, make_model
 
-    from headway.head_removal import MODES
-    from headway.network_batches import evaluating
-    from headway.network_blocks import stack_of
-    from headway.network_removal import Network
-    from headway.ranking.ablation import CHECKS, check_removal
-    from headway.ranking.measured import REMOVALS
-    from headway.ranking.removal import Whole
+    from headway.heads.head_removal import MODES
+    from headway.heads.network_batches import evaluating
+    from headway.heads.network_blocks import stack_of
+    from headway.heads.network_removal import Network
+    from headway.heads.ranking.ablation import CHECKS, check_removal
+    from headway.results.ranking.measured import REMOVALS
+    from headway.results.ranking.removal import Whole
 
 P, QUIET = 9, {"progress": False, "readout": "mean", "batch_size": 4}
 
@@ -163,7 +163,7 @@ class Ranking(RankingTest):
             network = Network(model, "mean", 4)
             with evaluating(model, 4, torch_attention=False):
                 embeddings, means = network.embeddings(batch)
-                from headway.network_removal import replacement_of
+                from headway.heads.network_removal import replacement_of
                 for mode in MODES[:2]:
                     _, removed = network.removals(batch, [1, 2, 3], lambda layer, head: replacement_of(
                         mode, means[layer - 1], HEADS, head))
@@ -191,7 +191,7 @@ class Ranking(RankingTest):
         with evaluating(model, 4, torch_attention=False):
             embeddings, means = network.embeddings(batch)
             batches = network.started(batch, 2)
-            from headway.network_removal import replacement_of
+            from headway.heads.network_removal import replacement_of
             both = network.embeddings_from(batches, {2: replacement_of("mean", means[1], 2, 2)})
             queries = network.embeddings_from(batches, {2: replacement_of("mean", means[1], 4, 3, 4)})
         np.testing.assert_array_equal(both, queries)
@@ -307,7 +307,7 @@ class OtherTools(RankingTest):
         network = Network(model, "mean", 4)
         with evaluating(model, 4, torch_attention=False):
             means = network.embeddings(batch)[1]
-            from headway.network_removal import replacement_of
+            from headway.heads.network_removal import replacement_of
             gone = {}
             for layer, head in ranking.cheapest(4):
                 gone.setdefault(layer, []).append(head)

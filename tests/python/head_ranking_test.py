@@ -13,20 +13,20 @@ import h5py
 import numpy as np
 
 import headway
-from headway import rank_results
+from headway.results import rank_results
 from headway.cli import main
-from headway.ranking import removal
-from headway.ranking.cache import Cache
-from headway.ranking.ceiling import ceiling, shared_ranks, told_apart
-from headway.ranking.combine import combine
-from headway.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
-from headway.ranking.frozen import cut_changes, matched_temperature, scaled_parts
-from headway.rank_results import RankResult
-from headway.ranking.measured import CUTS, REMOVALS, Measured
-from headway.ranking.readouts import fit_readout, left_out_errors
-from headway.ranking.removal import Change, Whole, stacked
-from headway.ranking.table import ranking_of
-from headway.table import cells
+from headway.results.ranking import removal
+from headway.heads.ranking.cache import Cache
+from headway.results.ranking.ceiling import ceiling, shared_ranks, told_apart
+from headway.results.ranking.combine import combine
+from headway.results.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
+from headway.heads.ranking.frozen import cut_changes, matched_temperature, scaled_parts
+from headway.results.rank_results import RankResult
+from headway.results.ranking.measured import CUTS, REMOVALS, Measured
+from headway.results.ranking.readouts import fit_readout, left_out_errors
+from headway.results.ranking.removal import Change, Whole, stacked
+from headway.results.ranking.table import ranking_of
+from headway.results.table import cells
 
 PENALTY = 3.0
 

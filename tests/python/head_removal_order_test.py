@@ -4,8 +4,8 @@ import unittest
 
 import numpy as np
 
-from headway.ranking.cumulative import Curves, RemovalCurve, RemovalCurves, random_orders
-from headway.ranking.readouts import fit_readout
+from headway.results.ranking.cumulative import Curves, RemovalCurve, RemovalCurves, random_orders
+from headway.results.ranking.readouts import fit_readout
 
 
 class Cumulative(unittest.TestCase):

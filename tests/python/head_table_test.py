@@ -12,9 +12,9 @@ import h5py
 import numpy as np
 
 import headway
-from headway.contribution_writer import write_contributions
-from headway.head_table import head_label, head_name, head_table
-from headway.network_writer import Options, Source
+from headway.heads.contribution_writer import write_contributions
+from headway.results.head_table import head_label, head_name, head_table
+from headway.heads.network_writer import Options, Source
 
 
 class Tables(unittest.TestCase):

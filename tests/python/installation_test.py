@@ -10,8 +10,9 @@ from pathlib import Path
 from unittest import mock
 
 import headway
-from headway import native, torch_version
-from headway.words import in_python, python_words
+from headway import native
+from headway.base import torch_version
+from headway.base.words import in_python, python_words
 
 
 class ExtensionModule(unittest.TestCase):

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway.labels import as_targets, warn_of_whole_numbers
+from headway.base.labels import as_targets, warn_of_whole_numbers
 
 SIGNS = np.array([1.0, -1.0, 1.0, 1.0])
 NUMBERS = np.array([0, 2, 1, 2])

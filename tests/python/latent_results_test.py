@@ -14,9 +14,9 @@ import numpy as np
 import headway
 from headway import cli, figures
 from headway.figures import latents
-from headway.network_arrays import evaluation_groups, latents_groups
+from headway.results.network_arrays import evaluation_groups, latents_groups
 from headway.report import networks
-from headway.table import cells, table
+from headway.results.table import cells, table
 
 RULES = ("constant", "plus one", "sum")
 CODES = 40

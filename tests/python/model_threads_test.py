@@ -17,7 +17,7 @@ if HAVE_ALL:
     from named_heads_test import N, HandWritten, drawn, tokens
     from torch import nn
 
-    from headway.model_locks import exclusive, without_fast_path
+    from headway.heads.model_locks import exclusive, without_fast_path
 
 WAIT = 60.0  # seconds, after which a thread that should have gone on counts as stuck
 

@@ -1,5 +1,6 @@
 """Results as arrays with named dimensions: what xarray and ArviZ are given."""
 
+import dataclasses
 import importlib.util
 import tempfile
 import unittest
@@ -9,8 +10,8 @@ import h5py
 import numpy as np
 
 import headway
-from headway import named_arrays
-from headway.named_arrays import groups_of, stacked
+from headway.results import named_arrays
+from headway.results.named_arrays import groups_of, stacked
 from synthetic_results import Task, add_network, write_result
 from training_result_test import STEPS, r2_at, write_training_result
 
@@ -88,7 +89,7 @@ class NamedArrays(unittest.TestCase):
 
     def test_several_outputs_have_a_dimension(self):
         result = read("solve")
-        both = headway.results.replace(result, heads=(2,), outputs=2, paths=("(1)", "(2)"),
+        both = dataclasses.replace(result, heads=(2,), outputs=2, paths=("(1)", "(2)"),
                                        head_names=(("a", "b"),))
         names = named_arrays.Names(both)
         matrix = np.arange(16.0).reshape(4, 4)

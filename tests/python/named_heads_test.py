@@ -101,7 +101,7 @@ class NamedTest(unittest.TestCase):
     def changes(self, embed, own, table):
         """Checks a table of ablate_heads to the relative error `own`: embed(layer, head) gives embeddings by a removal that was written
         by hand, and embed() those of the whole network."""
-        from headway.probes import fit_probe
+        from headway.heads.probes import fit_probe
         y = torch.as_tensor(SIGNS)[:, None]
         whole = torch.as_tensor(embed())
         probe = fit_probe("ridge", whole, y, 1.0)
@@ -257,7 +257,7 @@ class AgreesWithHooks(NamedTest):
                     if layer:
                         weight.copy_(kept)
                 return embedding(said.float(), whole.numpy(), "mean")
-            from headway.probes import fit_probe
+            from headway.heads.probes import fit_probe
             y = torch.as_tensor(SIGNS)[:, None]
             probe = fit_probe("ridge", torch.as_tensor(embed()), y, 1.0)
             before = probe.losses(torch.as_tensor(embed()), y).mean()

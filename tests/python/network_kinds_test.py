@@ -15,7 +15,7 @@ if HAVE_ALL:
     import transformers
     from contributions_test import HEADS, LAYERS, SIGNS, N, P, S, encoded, make_model, with_parameters
 
-    from headway.network_blocks import stack_of
+    from headway.heads.network_blocks import stack_of
 
 QUIET = {"readout": "mean", "theory": False, "progress": False, "batch_size": 4}
 

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway.network_masks import checked_mask
+from headway.heads.network_masks import checked_mask
 from network_stand_ins import P, S, FakeTransformer, draw, signs
 
 HAVE_TORCH = importlib.util.find_spec("torch") is not None

@@ -21,7 +21,7 @@ if HAVE_ALL:
     import transformers
     from contributions_test import SIGNS, P, S, encoded, make_model
 
-    from headway.network_blocks import stack_of
+    from headway.heads.network_blocks import stack_of
 
 READOUTS, FORMS = ("first_token", "last_token", "mean"), ("attention", "contributions")
 
@@ -136,7 +136,7 @@ class Tokens(unittest.TestCase):
             real = batch["attention_mask"][:, :, None]
             return ((states * real).sum(1) / real.sum(1)).numpy()
 
-        from headway.probes import fit_probe
+        from headway.heads.probes import fit_probe
         y = torch.tensor(SIGNS[order.numpy()])[:, None]
         whole = torch.tensor(pooled(None))
         probe = fit_probe("ridge", whole, y, 1.0)

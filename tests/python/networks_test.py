@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway import network_batches
+from headway.heads import network_batches
 from network_stand_ins import HEADS, P, S, FakeEncoder, FakeTransformer, draw, numbered, signs
 
 

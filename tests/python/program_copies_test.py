@@ -73,7 +73,7 @@ class Copies(unittest.TestCase):
     def test_large_arrays_stay_behind_and_may_be_given_again(self):
         given = small()
         result = headway.solve(**given)
-        with mock.patch("headway.display.CARRIED", 10):
+        with mock.patch("headway.results.display.CARRIED", 10):
             made = pickle.loads(pickle.dumps(result))
         with self.assertRaisesRegex(headway.UnreadableFileError,
                                     "study: was made from arrays in memory, which it does not hold; pass the same arrays again: "

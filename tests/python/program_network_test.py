@@ -11,11 +11,11 @@ import h5py
 import numpy as np
 
 import headway
-import headway.table
+import headway.results.table
 import program
 from headway import cli
-from headway.network_seeds import compare_networks
-from headway.ranks import mean_correlation_p_value, rank_correlation
+from headway.results.network_seeds import compare_networks
+from headway.base.ranks import mean_correlation_p_value, rank_correlation
 from network_problem import HEADS, SIZES, NetworkProblem
 
 COUNT = sum(HEADS)
@@ -153,7 +153,7 @@ class Pruning(unittest.TestCase):
         self.assertLessEqual({"accuracy_on_sets", "network_heads", "network_order_parameters",
                               "network_pruning"}, set(drawn))
         self.assertIn(f"{point.network['score'].accuracy_drop.spearman:.2f} [",
-                      headway.table.table(result))
+                      headway.results.table.table(result))
         both = figures.draw_all([result, self.another_network()],
                                 only=["network_pruning_over_seeds"])
         self.assertEqual(len(both["network_pruning_over_seeds"].axes), 2)
@@ -186,7 +186,7 @@ class Pruning(unittest.TestCase):
             self.assertAlmostEqual(one, scores.accuracy_drop.p_value, delta=0.02, msg=name)
         with self.assertRaisesRegex(headway.errors.UsageError, "the same trained network"):
             compare_networks([result, other, result])
-        text = headway.table.table_of_networks([result, other], "csv").splitlines()
+        text = headway.results.table.table_of_networks([result, other], "csv").splitlines()
         self.assertEqual(len(text), 1 + len(every))
         self.assertTrue(text[0].startswith("score,N,T,networks,"))
         out = io.StringIO()
@@ -196,7 +196,7 @@ class Pruning(unittest.TestCase):
         bare = FOLDER_PATH / "no_network.h5"
         program.run("solve", self.data, *OPTIONS[:4], "-o", bare, "-q", "--force")
         with self.assertRaisesRegex(headway.errors.UsageError, "no_network.h5: has no trained network"):
-            headway.table.table_of_networks([result, headway.read_result(bare)])
+            headway.results.table.table_of_networks([result, headway.read_result(bare)])
 
     def test_the_chance_of_a_mean_correlation_is_known_in_small_cases(self):
         rising, falling = np.arange(3.0), -np.arange(3.0)

@@ -10,8 +10,8 @@ import numpy as np
 import headway
 import program
 from bindings import differences, file_of, setUpModule  # noqa: F401
-from headway.remaking import how_to_remake
-from headway.table import cells as predicted
+from headway.base.remaking import how_to_remake
+from headway.results.table import cells as predicted
 
 
 def problem(seed=1):

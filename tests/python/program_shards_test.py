@@ -69,7 +69,7 @@ class Parts(unittest.TestCase):
 
     def test_a_part_needs_no_mpi(self):
         """A build without MPI refuses to run under mpirun, but it computes a part."""
-        no_mpi = mock.patch("headway.compute.rank_and_ranks", side_effect=headway.UnavailableError("no MPI"))
+        no_mpi = mock.patch("headway.api.compute.rank_and_ranks", side_effect=headway.UnavailableError("no MPI"))
         with no_mpi:
             self.assertEqual(len(headway.solve("hmm-four-paths", **SWEEP, shard=(0, 2)).points), 3)
             self.assertEqual(len(headway.solve(**small(temperature=[0.1, 1.0]), shard=(0, 2)).points), 1)

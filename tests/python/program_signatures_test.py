@@ -1,39 +1,17 @@
-"""The signatures of the verbs say what the program's tables say: every key, its type, its default and its order.
-
-    python3 program_signatures_test.py --update      writes apps/python/headway/settings.json from the extension module
-"""
+"""The signatures of the verbs follow from the program's tables: every key, its type, its default and its order."""
 
 import inspect
-import json
-import sys
 import unittest
-from pathlib import Path
 
 import headway
 from bindings import setUpModule  # noqa: F401
-from headway import native, signatures
+from headway import native
+from headway.base import signatures
 
-COPY = Path(signatures.__file__).with_name("settings.json")
 VERBS = ("solve", "align", "prune", "sample", "train", "latents", "evaluate", "prune_network")
 
 
-def tables():
-    """What the extension module says of the keys that are arguments of verbs."""
-    options = native.module().options()
-    sections = {section: dict(options[section]) for section in signatures.SECTIONS}
-    sections[""].pop("schema")
-    return sections
-
-
-def written(sections):
-    return json.dumps(sections, indent=1, ensure_ascii=False) + "\n"
-
-
 class Settings(unittest.TestCase):
-    def test_the_copy_is_what_the_program_says(self):
-        self.assertEqual(json.loads(COPY.read_text(encoding="utf-8")), tables(),
-                         f"to make the copy again: python3 {Path(__file__).name} --update")
-
     def test_every_section_that_is_no_task_and_no_verb_of_the_program_alone_is_there(self):
         self.assertEqual(set(native.module().options()) - set(signatures.SECTIONS), {"task", "extract", "rank"})
 
@@ -55,7 +33,7 @@ class Signatures(unittest.TestCase):
         resolved = headway.read_study("hmm-four-paths").text
         for name, shown in (("optimizer", "default: 'auto'"), ("max_iterations", "default: 200")):
             self.assertIn(shown, headway.solve.__doc__)
-            self.assertIn(f"{name} = {tables()['solve'][name]['default']}", resolved)
+            self.assertIn(f"{name} = {signatures.SETTINGS['solve'][name]['default']}", resolved)
 
     def test_an_argument_that_is_not_there_is_refused_with_the_nearest(self):
         for call, words in ((lambda: headway.sample("hmm-four-paths", chians=2), "chians; did you mean chains?"),
@@ -66,7 +44,4 @@ class Signatures(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--update" in sys.argv:
-        COPY.write_text(written(tables()), encoding="utf-8")
-    else:
-        unittest.main()
+    unittest.main()

@@ -11,10 +11,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from headway.display import Brief
+from headway.results.display import Brief
 from headway.errors import BadDataError
-from headway.fields import FIELDS, Stored, record
-from headway.record_reader import listed, read
+from headway.results.fields import FIELDS, Stored, record
+from headway.results.record_reader import listed, read
 
 
 @record("latent_run", "layers/<i>/similarity", among="labels")

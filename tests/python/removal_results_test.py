@@ -11,9 +11,9 @@ import numpy as np
 
 import headway
 from headway import cli, figures
-from headway.network_arrays import removal_groups
-from headway.network_results import score_kind
-from headway.table import table
+from headway.results.network_arrays import removal_groups
+from headway.results.network_results import score_kind
+from headway.results.table import table
 
 HEADS = 4
 NAMES = ("sensitivity", "theory error_rise parts-{} N = 100 T = 0.1")

@@ -20,7 +20,7 @@ if HAVE_ALL:
     from named_heads_test import N, REAL, SIZE, HandWritten, Pooled, drawn, tokens
     from torch import nn
 
-    from headway.network_blocks import stack_of
+    from headway.heads.network_blocks import stack_of
 
 
 def state(model):

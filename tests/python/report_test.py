@@ -18,7 +18,7 @@ from headway import cli, figures
 from headway.report import explorer
 from headway.report.cards import cards_of
 from headway.report.drawings import figure_tables, plain_words
-from headway.table import cells
+from headway.results.table import cells
 from report_pages import EVIL, FOLDER, WithoutPictures, embedded, made, place, setUpModule  # noqa: F401
 from training_result_test import r2_at
 

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway.display import brief
+from headway.results.display import brief
 from synthetic_results import Task, write_result
 from training_result_test import write_training_result
 
@@ -114,7 +114,7 @@ class Prompt(unittest.TestCase):
 
 class Notebook(unittest.TestCase):
     def test_a_result_is_a_table(self):
-        from headway.table import cells
+        from headway.results.table import cells
         for kind in (*KINDS, "train"):
             result = headway.read_result(place(kind))
             header, rows = cells(result)
@@ -124,7 +124,7 @@ class Notebook(unittest.TestCase):
                              [[cell for cell in row if cell] for row in rows])
 
     def test_an_interrupted_point_is_marked(self):
-        from headway.table import cells
+        from headway.results.table import cells
         with h5py.File(place("sample")) as whole, h5py.File(place("interrupted"), "w") as file:
             for name in whole:
                 whole.copy(name, file)
@@ -226,7 +226,7 @@ class WrongKinds(unittest.TestCase):
                 call()
 
     def test_to_datatree_takes_a_path(self):
-        from headway.xarray_export import _groups, _read
+        from headway.results.xarray_export import _groups, _read
         self.assertEqual(set(_groups(_read(str(place("solve"))))), set(_groups(headway.read_result(place("solve")))))
         with self.assertRaisesRegex(headway.UsageError, "result: is 3; allowed: a result, or the path of one"):
             headway.to_datatree(3)

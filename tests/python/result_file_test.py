@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway.table import table
+from headway.results.table import table
 
 
 class Counter:

@@ -14,8 +14,8 @@ import numpy as np
 import headway
 import reference_theory as theory
 from headway.report.reading import read_any
-from headway.summary import summary
-from headway.table import table
+from headway.results.summary import summary
+from headway.results.table import table
 from synthetic_results import Task, problems_of, write_result
 
 SMALL = Task(train=24, test=40, tokens=6, features=10)

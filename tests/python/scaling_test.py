@@ -10,8 +10,8 @@ import numpy as np
 import headway
 from headway import figures
 from headway.figures import learning, scaling
-from headway.training_results import TrainedRun, TrainingResult
-from headway.training_settings import settings_of
+from headway.results.training_results import TrainedRun, TrainingResult
+from headway.results.training_settings import settings_of
 
 STUDY = """schema = 1
 seed = 1

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 
 import headway
-from headway import file_seal, hdf5, stored
-from headway.result_reader import _Reader
+from headway.base import file_seal, hdf5, stored
+from headway.results.result_reader import _Reader
 from synthetic_results import Task, write_result
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -114,7 +114,7 @@ class Results(unittest.TestCase):
             headway.read_result(path)
         file_seal.seal(path)
         self.assertTrue(file_seal.is_sealed(path))
-        with mock.patch("headway.hdf5.check_texts", side_effect=AssertionError):
+        with mock.patch("headway.base.hdf5.check_texts", side_effect=AssertionError):
             headway.read_result(path)
         with h5py.File(path, "r+") as file:  # who edits a file breaks its seal
             file["points/0"].attrs["accuracy"] = 0.5

@@ -12,7 +12,7 @@ import numpy as np
 
 import headway
 from headway import cli
-from headway.summary import LARGEST, summary, write_summaries, write_summary
+from headway.results.summary import LARGEST, summary, write_summaries, write_summary
 from training_result_test import STEPS, r2_at, write_training_result
 
 

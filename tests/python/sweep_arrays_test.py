@@ -13,7 +13,7 @@ import numpy as np
 
 import headway
 import synthetic_results
-from headway.best_point import best_text, number_of_point
+from headway.results.best_point import best_text, number_of_point
 
 WIDTHS, TEMPERATURES = (10, 100), (0.01, 0.1)
 
@@ -54,7 +54,7 @@ class Best(SweepTest):
         self.assertEqual((best.widths, best.temperature), ((10, 10, 10), 0.1))
         self.assertIn("best by evidence: N 10, T 0.1, log evidence -20.00", best_text(result))
         self.assertIn("best by evidence", result._repr_html_())
-        self.assertIn("log evidence", headway.table.table(result))
+        self.assertIn("log evidence", headway.results.table.table(result))
 
     def test_a_point_that_did_not_converge_is_none(self):
         self.swept()

@@ -14,8 +14,8 @@ import headway
 from headway import cli, figures
 from headway.figures import learning
 from headway.report import training
-from headway.table import measured_text, table
-from headway.training_results import mean_and_error
+from headway.results.table import measured_text, table
+from headway.results.training_results import mean_and_error
 from synthetic_results import Task, write_result
 
 STEPS = np.array([100.0, 200.0, 300.0])

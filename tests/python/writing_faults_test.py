@@ -17,15 +17,17 @@ import numpy as np
 
 import headway
 from dataset_arguments import WritingTest
-from headway import cli, datasets, files, hdf5_target
-from headway.contribution_writer import write_contributions
+from headway import cli
+from headway.api import datasets
+from headway.base import files, hdf5_target
+from headway.heads.contribution_writer import write_contributions
 from headway.figures import style
-from headway.files import whole_file, write_text
-from headway.head_table import head_table
-from headway.network_batches import Block
-from headway.network_writer import Options, Source, write_network
-from headway.ranking.exports import write_json
-from headway.result_reader import read_result
+from headway.base.files import whole_file, write_text
+from headway.results.head_table import head_table
+from headway.heads.network_batches import Block
+from headway.heads.network_writer import Options, Source, write_network
+from headway.results.ranking.exports import write_json
+from headway.results.result_reader import read_result
 from synthetic_results import Task, write_result
 
 FOLDER = tempfile.TemporaryDirectory()

@@ -76,7 +76,7 @@ def spelled(node):
 def python_columns(root=ROOT):
     """{name: file} of the tables of Python: those of table.py, and HeadTable."""
     found = {}
-    path = root / "apps/python/headway/table.py"
+    path = root / "apps/python/headway/results/table.py"
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         lists = []
@@ -86,11 +86,11 @@ def python_columns(root=ROOT):
         if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[1], (ast.Lambda, ast.Call, ast.Name)):
             lists = [node.elts[0]]
         found |= {name: path.name for element in lists for name in spelled(element) if name not in ("", "-", "*")}
-    for path in sorted((root / "apps/python/headway").glob("*.py")):
+    for path in sorted((root / "apps/python/headway").glob("*/*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "head_table":
                 found |= {key.value: path.name for one in node.args if isinstance(one, ast.Dict) for key in one.keys}
-    found |= ranking_columns(root / "apps/python/headway/ranking")
+    found |= ranking_columns(root / "apps/python/headway/results/ranking")
     fields = json.loads((root / "apps/python/headway/fields.json").read_text(encoding="utf-8"))["pruning"]
     return found | {name: "fields.json" for name, field in fields.items() if field["kind"] == "array" and "/" not in name}
 

@@ -20,7 +20,7 @@ import numpy as np
 import decodability
 import decodability_codes
 from recorded import RESULTS, ROOT
-from headway import summary
+from headway.results import summary
 
 RECORDS = RESULTS / f"{decodability.DATA}.json"
 

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from recorded import ROOT, RESULTS
-from headway import summary
+from headway.results import summary
 
 EXAMPLES = (10, 30, 50, 80, 120, 160, 200, 300, 500, 1000)
 SAMPLED = (("softmax", 30), ("linear", 30), ("softmax", 120))

@@ -1,7 +1,7 @@
 """One-shot images: the theory on the heads of trained networks, and which of their heads matter."""
 
 from recorded import average, of_kind, point_at, published, shown
-from headway.ranks import mean_correlation_p_value
+from headway.base.ranks import mean_correlation_p_value
 
 OLD, FRESH = "omniglot-one-shot", "omniglot-one-shot-fresh"
 SETS = ("test", "digits")  # new characters, and images out of distribution

@@ -11,8 +11,8 @@ import numpy as np
 from recorded import RESULTS
 
 from headway.figures.limits import gaps
-from headway.result_reader import read_result
-from headway.summary import summary, write_summaries
+from headway.results.result_reader import read_result
+from headway.results.summary import summary, write_summaries
 
 
 def relative(theory, exact):

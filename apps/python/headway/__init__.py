@@ -39,39 +39,39 @@ except ModuleNotFoundError as error:
     raise ImportError(f"headway needs the package {error.name}, which this Python lacks: install numpy, h5py and matplotlib for "
                       f"{sys.executable} (with pip: {sys.executable} -m pip install numpy h5py matplotlib)") from None
 
-from headway.compute import rank
-from headway.dataset import Dataset
-from headway.datasets import check_dataset, write_dataset
+from headway.api.compute import rank
+from headway.api.dataset import Dataset
+from headway.api.datasets import check_dataset, write_dataset
+from headway.api.examples import write_examples
+from headway.api.gram_files import gram
+from headway.api.kernels import Action, action, kernel
+from headway.api.merging import merge
+from headway.api.network_verbs import evaluate, latents, prune_network, train
+from headway.api.predictions import predict
+from headway.api.study_files import Study, read_study
+from headway.api.verbs import align, prune, sample, solve
+from headway.base.torch_version import require_torch
 from headway.errors import (BadDataError, BadStudyError, CannotWriteError, HeadwayError, InternalError,
                             Interrupted, NotUsableWarning, UnavailableError, UnreadableFileError,
                             UsageError)
-from headway.examples import write_examples
-from headway.gram_files import gram
-from headway.head_ranking import rank_heads, rank_parts, remove_in_order
-from headway.head_table import HeadTable
-from headway.kernels import Action, action, kernel
-from headway.latent_results import EvaluateResult, LatentRun, LatentsResult
-from headway.merging import merge
-from headway.network_heads import ablate_heads, gradient_sensitivity, head_baselines
-from headway.network_predictions import NetworkPredictResult
-from headway.network_results import RemovalResult
-from headway.network_verbs import evaluate, latents, prune_network, train
-from headway.networks import from_attentions, from_hugging_face, from_torch
-from headway.prediction_results import PredictResult
-from headway.predictions import predict
-from headway.rank_results import RankResult
-from headway.ranking.cumulative import RemovalCurves
-from headway.ranking.exports import kvpress_press
-from headway.ranking.table import HeadRanking
-from headway.removing_heads import RemovedHeads, remove_heads
-from headway.result_reader import read_result
-from headway.results import Result
-from headway.study_files import Study, read_study
-from headway.torch_version import require_torch
-from headway.training_results import TrainedRun, TrainingResult
-from headway.verbs import align, prune, sample, solve
+from headway.heads.head_ranking import rank_heads, rank_parts, remove_in_order
+from headway.heads.network_heads import ablate_heads, gradient_sensitivity, head_baselines
+from headway.heads.networks import from_attentions, from_hugging_face, from_torch
+from headway.heads.removing_heads import RemovedHeads, remove_heads
+from headway.results.head_table import HeadTable
+from headway.results.latent_results import EvaluateResult, LatentRun, LatentsResult
+from headway.results.network_predictions import NetworkPredictResult
+from headway.results.network_results import RemovalResult
+from headway.results.prediction_results import PredictResult
+from headway.results.rank_results import RankResult
+from headway.results.ranking.cumulative import RemovalCurves
+from headway.results.ranking.exports import kvpress_press
+from headway.results.ranking.table import HeadRanking
+from headway.results.result import Result
+from headway.results.result_reader import read_result
+from headway.results.training_results import TrainedRun, TrainingResult
+from headway.results.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 from headway.version import __version__
-from headway.xarray_export import posterior_draws, to_arviz, to_datatree, to_inference_data
 
 __all__ = [
     "Action", "BadDataError", "BadStudyError", "CannotWriteError", "Dataset", "EvaluateResult", "HeadRanking", "HeadTable",
@@ -93,7 +93,7 @@ def __getattr__(name: str):
     if name == "network_contributions":
         require_torch("headway.network_contributions")
     if name in ("figures", "network_contributions"):
-        return importlib.import_module(f"headway.{name}")
+        return importlib.import_module("headway.figures" if name == "figures" else "headway.heads.network_contributions")
     if name == "write_report":
         return importlib.import_module("headway.report").write_report
     raise AttributeError(f"module 'headway' has no attribute {name!r}")

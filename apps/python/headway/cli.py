@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from headway.best_point import best_text
-from headway.datasets import check_dataset
+from headway.api.datasets import check_dataset
+from headway.base.files import refuse_existing, refuse_inputs
 from headway.errors import CannotWriteError, HeadwayError, UsageError
-from headway.files import refuse_existing, refuse_inputs
-from headway.head_ranking import rank_parts
-from headway.result_reader import read_result
-from headway.results import Result
-from headway.summary import write_summary
-from headway.table import table, table_of_networks
+from headway.heads.head_ranking import rank_parts
+from headway.results.best_point import best_text
+from headway.results.result import Result
+from headway.results.result_reader import read_result
+from headway.results.summary import write_summary
+from headway.results.table import table, table_of_networks
 from headway.version import __version__
 
 _ARGUMENT = re.compile(r"^(labels|largest|without|point)(?=: )")  # of functions, whose options have the same names

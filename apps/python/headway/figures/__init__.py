@@ -1,4 +1,7 @@
-"""All figures by name. `draw_all(results)` makes those that the first result has the data for."""
+"""All figures by name. `draw_all(results)` makes those that the first result has the data for.
+
+It may import base and results.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ try:
 except ImportError:
     raise UnavailableError("figures need the package matplotlib (pip install matplotlib)") from None
 
-from headway.display import Shown
+from headway.base.paths import described
 from headway.figures import (accuracy, alignment, attention, convergence, head_ranking, heads, latents, learning, limits,
                              network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
 from headway.figures.selection import PlotOptions, place_of
-from headway.latent_results import EvaluateResult, LatentsResult
-from headway.network_results import RemovalResult
-from headway.rank_results import RankResult
-from headway.paths import described
-from headway.results import Result
-from headway.training_results import TrainingResult
+from headway.results.display import Shown
+from headway.results.latent_results import EvaluateResult, LatentsResult
+from headway.results.network_results import RemovalResult
+from headway.results.rank_results import RankResult
+from headway.results.result import Result
+from headway.results.training_results import TrainingResult
 
 __all__ = ["FIGURES", "FigureKind", "PlotOptions", "draw_all", "known_names", "left_out", "not_shown", "place_of", "rendered"]
 

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from headway import monte_carlo
 from headway.errors import UsageError
 from headway.figures import style
 from headway.figures.selection import (PlotOptions, are_equal, common_temperatures, points_at, width_axis,
                                        width_value)
-from headway.results import Point, Result
+from headway.results import monte_carlo
+from headway.results.result import Point, Result
 
 Measure = Callable[[Point], float]
 ACCURACY = "test accuracy"

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, are_equal, common_temperatures, points_at, shown_points
-from headway.results import Point, Result
+from headway.results.result import Point, Result
 
 HEADS_UP_TO = 4
 STARTS = {"none": "from no attention", "given": "from the given attention", "prior": "from the prior"}

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, point_label, points_at, shown_points
-from headway.results import Point, Result
+from headway.results.result import Point, Result
 
 LEGEND_UP_TO = 8
 

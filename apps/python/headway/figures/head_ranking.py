@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions
-from headway.rank_results import RankResult
-from headway.ranking.measured import is_frozen
-from headway.ranking.table import HeadRanking
+from headway.results.rank_results import RankResult
+from headway.results.ranking.measured import is_frozen
+from headway.results.ranking.table import HeadRanking
 
 APART = 0.16  # of a row: the two marks of a head lie this far above and below its middle
 

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from headway.base.ranks import rank_correlation
 from headway.figures import style
 from headway.figures.path_sizes import size_warning
 from headway.figures.selection import PlotOptions, chosen_points, point_label, share_shown
-from headway.ranks import rank_correlation
-from headway.results import Point, Pruning, Result
+from headway.results.result import Point, Pruning, Result
 
 LAYER_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 

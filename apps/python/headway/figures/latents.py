@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from headway.errors import BadDataError, UnavailableError, UsageError
 from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
-from headway.latent_results import LatentLayer, LatentRun, LatentsResult
-from headway.training_results import mean_and_error
+from headway.results.latent_results import LatentLayer, LatentRun, LatentsResult
+from headway.results.training_results import mean_and_error
 
 METRIC_NAMES = {"f1": "F1", "balanced_accuracy": "balanced accuracy", "r2": "$R^2$"}
 TITLES = {"term": "terms of unseen pairs", "bits": "latent bits of unseen pairs",

@@ -15,8 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
-from headway.training_results import TrainingResult, TrainedRun, mean_and_error
-from headway.training_settings import RunSettings, are_crossed, distinct_runs, settings_of
+from headway.results.training_results import TrainingResult, TrainedRun, mean_and_error
+from headway.results.training_settings import RunSettings, are_crossed, distinct_runs, settings_of
 
 LINES = 8  # of the table at the right; with fewer, the rest of its height stays empty
 NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: variants, and the rest

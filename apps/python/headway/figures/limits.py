@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
                                        width_value)
-from headway.monte_carlo import BY_DRAWS, bars_text, by_chains, span
-from headway.results import Point, Result
+from headway.results.monte_carlo import BY_DRAWS, bars_text, by_chains, span
+from headway.results.result import Point, Result
 
 FEWEST_WIDTHS = 3
 CLEAR = 5.0  # errors by which a gap must stand out for a guide line to go through it

@@ -10,16 +10,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway import monte_carlo
 from headway.figures import accuracy, heads, style
 from headway.figures.order_parameters import (NUMBERS_UP_TO, entry_scale, entry_ticks,
                                               name_paths)
 from headway.figures.path_sizes import size_warning
 from headway.figures.selection import (PlotOptions, chosen_points, common_temperatures, path_labels,
                                        point_label, points_at, share_shown, width_axis, width_value)
-from headway.network_results import Correlation, NetworkPruning
-from headway.results import GaussianProcessPoint, Point, Result
-from headway.sweep_arguments import known_temperature
+from headway.results import monte_carlo
+from headway.results.network_results import Correlation, NetworkPruning
+from headway.results.result import GaussianProcessPoint, Point, Result
+from headway.results.sweep_arguments import known_temperature
 
 NETWORK = style.CORRECTED
 SET_NAMES = ("validation",)  # shown before sets of another kind

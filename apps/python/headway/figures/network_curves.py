@@ -15,10 +15,10 @@ from matplotlib.ticker import MaxNLocator
 from headway.figures import style
 from headway.figures.selection import (PlotOptions, are_equal, chosen_points, common_temperatures, point_label,
                                        share_shown)
-from headway.network_results import Curve, Estimates
-from headway.network_seeds import copied
-from headway.results import Point, Result
-from headway.training_results import mean_and_error
+from headway.results.network_results import Curve, Estimates
+from headway.results.network_seeds import copied
+from headway.results.result import Point, Result
+from headway.results.training_results import mean_and_error
 
 
 SIDE_STEP = 0.06  # by which the error bars of two orders are moved apart

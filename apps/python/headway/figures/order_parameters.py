@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import FuncNorm
 from matplotlib.figure import Figure
 
-from headway import monte_carlo
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
                                        point_label, points_at, share_shown, width_axis, width_value)
-from headway.results import Point, Result
+from headway.results import monte_carlo
+from headway.results.result import Point, Result
 
 NUMBERS_UP_TO = 6
 NAMES_UP_TO = 16

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, path_labels
-from headway.results import Result
+from headway.results.result import Result
 
 
 def available(result: Result) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headway.results import Result
+from headway.results.result import Result
 
 #: Largest over smallest size above which the score is warned of. The kernel has the square of a size, so
 #: U_1 of the largest path may then be 16 times smaller than that of the smallest and count for as much.

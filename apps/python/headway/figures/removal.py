@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from headway.figures import style
 from headway.figures.heads import LAYER_COLOURS
 from headway.figures.selection import PlotOptions
-from headway.network_results import RemovalResult, RemovalRun, score_kind
-from headway.training_results import mean_and_error
+from headway.results.network_results import RemovalResult, RemovalRun, score_kind
+from headway.results.training_results import mean_and_error
 
 METRIC_NAMES = {"r2": "$R^2$"}
 OTHERS = {"sensitivity": ("gradient sensitivity", "#CC79A7"), "weight_norm": ("weight norm", "#E69F00")}

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, point_label,
                                        share_shown, spread, width_value)
-from headway.monte_carlo import BY_DRAWS, rhat_text
-from headway.results import Point, Result
+from headway.results.monte_carlo import BY_DRAWS, rhat_text
+from headway.results.result import Point, Result
 
 MOST_PANELS = 4  # widths side by side
 RANK_BINS = 20

@@ -14,8 +14,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from headway.errors import BadDataError
 from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
-from headway.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
-from headway.training_settings import RunSettings, Value, are_crossed, distinct_runs
+from headway.results.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
+from headway.results.training_settings import RunSettings, Value, are_crossed, distinct_runs
 
 DATA_SEED = "task.seed"
 AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per layer",

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from headway.best_point import best_of, named_point
+from headway.base.paths import described
 from headway.errors import UsageError
-from headway.paths import described
-from headway.results import Point, Result
-from headway.sweep_arguments import known_temperature, number_of_a_temperature
+from headway.results.best_point import best_of, named_point
+from headway.results.result import Point, Result
+from headway.results.sweep_arguments import known_temperature, number_of_a_temperature
 
 
 @dataclass(frozen=True)

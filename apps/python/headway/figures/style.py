@@ -18,9 +18,9 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
+from headway.base.files import write_bytes
 from headway.figures.selection import temperature_text
-from headway.files import write_bytes
-from headway.results import Result
+from headway.results.result import Result
 
 # Okabe and Ito's palette (colour-blind safe); each colour has one meaning in every figure.
 INK = "#262626"

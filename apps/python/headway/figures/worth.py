@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from headway.figures import heads, style
 from headway.figures.selection import PlotOptions, chosen_points, point_label, share_shown
-from headway.results import Point, Result
+from headway.results.result import Point, Result
 
 LEAST_WIDTH = 4.0  # inches of the panels together: of less, the lines above them take the height
 

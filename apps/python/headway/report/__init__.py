@@ -2,6 +2,8 @@
 
     headway.write_report(["solve.h5", "sample.h5"], "report.html")
     python -m headway report solve.h5 sample.h5 -o report.html
+
+It may import base, results and figures.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from headway.base.files import path_to_write, refuse_inputs, write_text
+from headway.base.paths import text_of_path
+from headway.base.signatures import with_known_arguments
 from headway.errors import UsageError
-from headway.files import path_to_write, refuse_inputs, write_text
-from headway.paths import text_of_path
 from headway.report.page import page
 from headway.report.reading import read_any
-from headway.signatures import with_known_arguments
 
 _ALLOWED = "the path of a result file; result.save(path) writes a result in memory to one"
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from headway.figures.accuracy import measure_error
-from headway.monte_carlo import BY_DRAWS, by_chains
 from headway.report.cards import Place
 from headway.report.numbers import plain, rounded
-from headway.results import Corrected, Point, Result
+from headway.results.monte_carlo import BY_DRAWS, by_chains
+from headway.results.result import Corrected, Point, Result
 
 MOST_ENTRIES = 21  # of U_1 that are listed: all of them for six paths
 MOST_DOTS = 150  # predictions that are drawn at most

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from headway.results import Point, Result
+from headway.results.result import Point, Result
 
 SWEPT = ("widths", "temperature")  # settings of [model] that points differ in
 

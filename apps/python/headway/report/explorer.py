@@ -14,12 +14,12 @@ from headway.figures.path_kernels import sorted_examples
 from headway.figures.path_sizes import size_warning
 from headway.figures.samples import quantities
 from headway.figures.worth import without_theory
-from headway.monte_carlo import BY_DRAWS, by_chains
 from headway.report.beside import beside
 from headway.report.cards import Card, Place
 from headway.report.drawings import plain_words
 from headway.report.numbers import packed, plain, rounded
-from headway.results import Corrected, GaussianProcessPoint, Point, Predictor, Result
+from headway.results.monte_carlo import BY_DRAWS, by_chains
+from headway.results.result import Corrected, GaussianProcessPoint, Point, Predictor, Result
 
 PLAIN_UP_TO = 24  # rows of a matrix that is written as numbers; larger ones as 16-bit integers
 LARGEST = 400  # rows of a matrix that is shown at all

@@ -10,10 +10,10 @@ import numpy as np
 
 from headway.figures import latents as latent_figures
 from headway.figures.learning import METRIC_NAMES
-from headway.latent_results import EvaluateResult, LatentLayer, LatentRun, LatentsResult
-from headway.network_results import Curve, RemovalResult, RemovalRun, score_kind
 from headway.report.pieces import choice, element, paragraph, slider
-from headway.training_results import mean_and_error
+from headway.results.latent_results import EvaluateResult, LatentLayer, LatentRun, LatentsResult
+from headway.results.network_results import Curve, RemovalResult, RemovalRun, score_kind
+from headway.results.training_results import mean_and_error
 
 DOTS = 400  # codes of a layer that are shown
 SCORES = ("train", "held_out", "standard_error", "chance", "shuffled", "untrained")

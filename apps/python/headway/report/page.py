@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from headway import figures
+from headway.base.remaking import how_to_remake, unquoted
 from headway.errors import HeadwayError, UsageError
 from headway.figures import accuracy
 from headway.figures.path_sizes import size_warning
 from headway.figures.selection import checked_names
-from headway.latent_results import EvaluateResult, LatentsResult
-from headway.monte_carlo import BY_DRAWS
-from headway.network_predictions import NetworkPredictResult
-from headway.network_results import RemovalResult
-from headway.prediction_results import PredictResult
-from headway.rank_results import RankResult
-from headway.remaking import how_to_remake, unquoted
 from headway.report import explorer, networks, training
 from headway.report.cards import cards_of
 from headway.report.drawings import drawing
 from headway.report.pieces import (choice, code_block, definitions, details, element, escaped,
                                    paragraph, section, slider, table)
 from headway.report.reading import OtherResult
-from headway.results import Result
-from headway.table import cells
-from headway.training_results import TrainingResult
+from headway.results.latent_results import EvaluateResult, LatentsResult
+from headway.results.monte_carlo import BY_DRAWS
+from headway.results.network_predictions import NetworkPredictResult
+from headway.results.network_results import RemovalResult
+from headway.results.prediction_results import PredictResult
+from headway.results.rank_results import RankResult
+from headway.results.result import Result
+from headway.results.table import cells
+from headway.results.training_results import TrainingResult
 from headway.version import __version__
 
 AnyResult = Result | TrainingResult | LatentsResult | RemovalResult | EvaluateResult | OtherResult

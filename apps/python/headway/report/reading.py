@@ -9,9 +9,9 @@ from typing import Any
 
 import h5py
 
-from headway import hdf5
-from headway.display import Brief
-from headway.result_reader import KINDS, provenance_of, read_result
+from headway.base import hdf5
+from headway.results.display import Brief
+from headway.results.result_reader import KINDS, provenance_of, read_result
 
 MEMBERS = 400  # the most that are listed
 

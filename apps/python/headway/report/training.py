@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from headway.figures.learning import METRIC_NAMES, series
-from headway.training_results import MAIN_METRICS, TrainingResult
+from headway.results.training_results import MAIN_METRICS, TrainingResult
 
 PLAIN_COLUMNS = ("record", "step", "learning_rate", "steps_per_second")
 

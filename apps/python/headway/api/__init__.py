@@ -1,0 +1,4 @@
+"""What computes: data sets and arguments go to the extension module, and results come back.
+
+It may import base and results.
+"""
