@@ -44,11 +44,14 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 
 # The navigation, in the order in which a new user needs it. A line with "*" stands for the further pages of that folder.
 PARTS = (
+    ("Start", ("Which command answers my question? <apps/docs/questions>", "Gallery of figures <gallery>",
+               "Installing <apps/docs/installing>")),
     ("Tutorials", ("Overview <apps/docs/tutorial/README>", "apps/docs/tutorial/*", "Notebooks <notebooks/index>")),
     ("Tasks", ("What can be learned <src/tasks/README>", "Studies <data/studies/README>", "Characters <data/omniglot/README>",
                "Digits <data/digits/README>")),
-    ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "Files <src/io/README>")),
-    ("Python", ("Using it <apps/python/README>", "Every function <reference/python>", "Gallery of figures <gallery>")),
+    ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "GPUs <apps/docs/gpu>",
+                     "Files <src/io/README>")),
+    ("Python", ("Using it <apps/python/README>", "Every function <reference/python>")),
     ("Theory", ("From weights to U <src/theory/README>", "What heads are worth <src/theory/heads>",
                 "Learned attention, value networks <src/theory/value-networks>", "Numerics <src/theory/numerics>",
                 "Training <src/training/README>")),

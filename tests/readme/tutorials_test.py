@@ -10,8 +10,8 @@ import unittest
 
 from documents import MACHINE, PACKAGE, ROOT, TUTORIAL, DocumentTest, blocks, has_module
 
-PAGES = ("first-study", "your-own-heads", "pretrained-network", "prune-heads", "your-pytorch-model",
-         "train-and-read-codes", "your-own-data", "cluster", "gpu")
+PAGES = ("first-study", "your-own-heads", "your-pytorch-model", "pretrained-network", "your-own-data", "compositions",
+         "cluster-and-gpu")
 MOST_LINES = 120
 # Settings that take most of a minute, and shorter ones. All numbers of these blocks may differ, and the rows stay the same.
 SHORTER = (("--set train.steps=1500 --set train.eval_every=500", "--set train.steps=300 --set train.eval_every=100"),
@@ -54,21 +54,18 @@ class TutorialsTest(PageTest):
     def test_your_own_heads_prints_what_it_shows(self):
         self.run_page("your-own-heads")
 
-    def test_train_and_read_codes_prints_what_it_shows(self):
-        text = text_of("train-and-read-codes")
+    def test_compositions_prints_what_it_shows(self):
+        text = text_of("compositions")
         for asked, shorter in SHORTER:
             self.assertEqual(text.count(asked), 1)
             text = text.replace(asked, shorter)
-        self.run_page("train-and-read-codes", text)
+        self.run_page("compositions", text)
 
     def test_your_own_data_prints_what_it_shows(self):
         self.run_page("your-own-data")
 
-    def test_cluster_prints_what_it_shows(self):
-        self.run_page("cluster")
-
-    def test_gpu_prints_what_it_shows(self):
-        self.run_page("gpu")
+    def test_cluster_and_gpu_prints_what_it_shows(self):
+        self.run_page("cluster-and-gpu")
 
 
 @unittest.skipUnless(has_module("torch"), "needs PyTorch")
@@ -84,13 +81,10 @@ class PyTorchTest(PageTest):
 
 @unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
 class PretrainedTest(PageTest):
-    """These pages ask for a network from a hub. Here they get a small drawn one, so all numbers differ."""
+    """This page asks for a network from a hub. Here it gets a small drawn one, so all numbers differ."""
 
     def test_pretrained_network_runs_on_a_drawn_one(self):
         self.run_with_drawn_network("pretrained-network")
-
-    def test_prune_heads_runs_on_a_drawn_network(self):
-        self.run_with_drawn_network("prune-heads")
 
     def run_with_drawn_network(self, page):
         text = text_of(page)
@@ -127,7 +121,7 @@ class PagesTest(unittest.TestCase):
                     if isinstance(node, ast.Call) and re.fullmatch(r"headway\.\w+", ast.unparse(node.func)):
                         calls.append(node.func.attr)
                         self.check_call(headway, node.func.attr, node)
-        self.assertGreaterEqual(set(calls), {"write_dataset", "prune", "ablate_heads"})
+        self.assertGreaterEqual(set(calls), {"Dataset", "prune", "rank_heads"})
 
     def check_call(self, package, name, node):
         if name in ("ablate_heads", "gradient_sensitivity", "head_baselines") and not has_module("torch"):
