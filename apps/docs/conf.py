@@ -31,7 +31,6 @@ mathjax2_config = {
 autodoc_mock_imports = ["torch"]  # only some functions need it, and only when they run
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
 napoleon_custom_sections = [("Attributes", "params_style")]  # a list, like parameters
 html_theme = "furo"
 html_title = f"Headway {release}"

@@ -3,12 +3,14 @@ needs it, and the test shows as skipped."""
 
 import ast
 import inspect
+import os
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
 
-from documents import MACHINE, PACKAGE, ROOT, TUTORIAL, DocumentTest, blocks, has_module
+from documents import MACHINE, PACKAGE, PROGRAM, ROOT, TUTORIAL, DocumentTest, blocks, has_module
 
 PAGES = ("first-study", "your-own-heads", "your-pytorch-model", "pretrained-network", "your-own-data", "compositions",
          "cluster-and-gpu")
@@ -122,6 +124,29 @@ class PagesTest(unittest.TestCase):
                         calls.append(node.func.attr)
                         self.check_call(headway, node.func.attr, node)
         self.assertGreaterEqual(set(calls), {"Dataset", "prune", "rank_heads"})
+
+    def test_twenty_questions_have_a_command_each(self):
+        rows = re.findall(r"^\| ([^|]*\?) \| `([^`]*)` \| ([^|]*\.) \|$", (TUTORIAL.parent / "questions.md").read_text(), re.MULTILINE)
+        self.assertEqual(len(rows), 20)
+        sys.path.insert(0, str(PACKAGE))
+        import headway
+
+        for question, command, _ in rows:
+            with self.subTest(question):
+                words = command.split()
+                if command.startswith("headway."):
+                    call = ast.parse(command, mode="eval").body
+                    self.check_call(headway, call.func.attr, call)
+                    continue
+                program = [PROGRAM] if words[0] == "headway" else [sys.executable, "-m", "headway"]
+                arguments = words[1:] if words[0] == "headway" else words[3:]
+                help_text = subprocess.run([*program, arguments[0], "--help"], text=True, capture_output=True, check=True,
+                                           env=os.environ | {"PYTHONPATH": str(PACKAGE)}).stdout
+                for option in (word for word in arguments if word.startswith("-")):
+                    self.assertIn(option, help_text)
+                for key in re.findall(r"--set ([\w.]+)=", command):
+                    done = subprocess.run([PROGRAM, "help", key], capture_output=True, check=False)
+                    self.assertEqual(done.returncode, 0, key)
 
     def check_call(self, package, name, node):
         if name in ("ablate_heads", "gradient_sensitivity", "head_baselines") and not has_module("torch"):
