@@ -38,6 +38,7 @@ html_static_path = [str(Path(__file__).with_name("static")), os.environ["HEADWAY
 html_css_files, html_js_files = ["site.css"], ["formulas.js"]
 html_extra_path = [os.environ["HEADWAY_DOCS_EXTRA"]]  # what Doxygen made
 html_copy_source = False
+html_show_search_summary = False  # pages are read from files, and browsers let no script read another file
 smartquotes = False  # quotes are those of the program and of Python
 pygments_style, pygments_dark_style = "friendly", "monokai"
 

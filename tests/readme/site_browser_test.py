@@ -155,6 +155,16 @@ class Pages(unittest.TestCase):
                      "cpp/namespaceheadway_1_1theory.html", "apps/docs/glossary.html", "search.html", "genindex.html"):
             self.assertIn(self.site / name, self.seen)
 
+    def test_search_finds_pages_without_a_server(self):
+        with Browser() as browser:
+            page = browser.open(self.site / "search.html")
+            page.call("Page.navigate", url=(self.site / "search.html").as_uri() + "?q=evidence")
+            browser.wait_for("Page.loadEventFired")
+            page.wait(lambda: "search query" in page.run("document.getElementById('search-results')?.innerText ?? ''"))
+            found = page.run("[...document.querySelectorAll('#search-results li a')].map(one => one.href)")
+            self.assertTrue(any("src/theory/README.html" in link for link in found), found)
+            self.assertEqual(page.complaints() + page.failures(), [])
+
     def test_formulas_are_where_they_should_be(self):
         for name in ("notebooks/hidden_markov_study.html",):
             self.assertGreater(self.seen[self.site / name][1]["typeset"], 5, name)
