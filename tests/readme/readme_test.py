@@ -7,6 +7,7 @@ hand.
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,12 @@ class ReadmeTest(unittest.TestCase):
         exact = next(row["accuracy_exact"] for row in recorded["rows"] if row["width"] == 10)
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
         self.assertIn(f"at width 10 the accuracy is {point['accuracy']:.3f}. Exact samples say {exact:.3f}.", top)
+        self.assertIn(f"Its entry [0, 2] is {point['U'][0][0][2]:.2f}", (ROOT / "README.md").read_text())
+
+    def test_scores_on_unseen_pairs_are_those_of_the_results(self):
+        row = re.search(r"^\| Fuzzy logic: .*$", (ROOT / "data/results/README.md").read_text(), re.MULTILINE)[0].split("|")[3]
+        softmax, hyla = (float(score) / 100 for score in re.findall(r"(?:softmax|HYLA) ([\d.]+)", row))
+        self.assertIn(f"{hyla:.2f} on unseen pairs, and softmax {softmax:.2f}", " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_table_of_results_is_what_solve_says(self):
         """Samples take long, so their columns are compared with the recorded ones elsewhere."""
