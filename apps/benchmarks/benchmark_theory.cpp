@@ -16,8 +16,10 @@
 #include "headway/path_features.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/solve.hpp"
+#include "headway/study.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/hessian_probes.hpp"
 #include "one_shot_like_examples.hpp"
 #include "timing.hpp"
 

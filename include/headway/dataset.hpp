@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,11 @@ struct Split {
   std::vector<std::string> ids;                       ///< optional, one per example
 
   [[nodiscard]] Index size() const { return labels.rows(); }
+
+  /// The split that a factory of Dataset makes of the same arrays, for a test or a further set.
+  static Split from_path_features(const Tensor& path_features, const MatrixXd& labels);
+  static Split from_inputs(Tensor inputs, const MatrixXd& labels,
+                           std::vector<std::uint8_t> mask = {}, std::vector<Tensor> attention = {});
 };
 
 /// A further set of examples on which a predictor is judged, as on the test set. "validation" holds
@@ -76,6 +82,24 @@ struct Dataset {
   std::optional<LinearValueNetwork> network;
   std::string note;          ///< for example "attention of a network that the theory approximates"
   std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
+
+  // Data sets of arrays in memory, for solve() and the other verbs of the theory. `labels`: P x C,
+  // +-1 or one-hot for classes, else real. A test set may be added: data.test = Split::from_...
+  // All throw Error{kBadData}, naming the member and what is allowed, unless shapes and labels fit
+  // each other. Cost: a copy of what is not moved, and a hash of the numbers.
+
+  /// Inputs that were already averaged along every path: unscaled xi_pi (eq. 7), [P, p, N_0] for P
+  /// examples, p = H_1 ... H_L paths with h_L fastest, and N_0 features. `heads`: H_1, ..., H_L.
+  static Dataset from_path_features(const Tensor& path_features, const MatrixXd& labels,
+                                    const std::vector<int>& heads);
+  /// Tokens, and heads that act on them: inputs [P, S, N_0]; for each layer its heads, as matrices
+  /// `weights` or as `query` and `key`, the same in all layers (eq. 5). `mask`: [P, S], 1 for a
+  /// real token, or empty.
+  static Dataset from_inputs(Tensor inputs, const MatrixXd& labels, std::vector<LayerHeads> layers,
+                             std::vector<std::uint8_t> mask = {});
+  /// Tokens, and the attention of each example: one [P, H_l, S, S] a layer, [head, query, key].
+  static Dataset from_attention(Tensor inputs, const MatrixXd& labels,
+                                std::vector<Tensor> attention, std::vector<std::uint8_t> mask = {});
 
   [[nodiscard]] Index outputs() const { return train.labels.cols(); }
   /// P
@@ -143,3 +167,11 @@ class SourcedExamples final : public ExampleSource {
 };
 
 }  // namespace headway::tasks
+
+namespace headway {
+
+// What users call.
+using tasks::Dataset;
+using tasks::Split;
+
+}  // namespace headway

@@ -15,7 +15,7 @@ namespace headway {
 /// weights these are the numbers at the end of training. After an interruption the result has the
 /// networks that are finished. Errors: as changed_study() and ready_network().
 EvaluateResult evaluate(const std::vector<TrainedNetwork>& networks, const TaskChange& change,
-                        const TaskMaker& make_task, Observer& observer);
+                        const TaskMaker& make_task, Observer& observer = no_observer());
 
 /// [task] of several networks as in a study. Keys that differ between them are comments with their
 /// values.

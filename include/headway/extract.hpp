@@ -41,7 +41,8 @@ struct ExtractResult {
 /// kBadStudy when it is of another task or kind of network; kInterrupted. Cost: that of the path
 /// features of all examples.
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
-                      const training::OneShotExamples& examples, Observer& observer);
+                      const training::OneShotExamples& examples,
+                      Observer& observer = no_observer());
 
 /// The same for a transformer. study.extract says which of two forms the data set has: the frozen
 /// contributions (training::FrozenNetwork) at one scored token as path features, or the attention
@@ -54,7 +55,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
 /// FrozenNetwork; kBadStudy for attention whose rows do not sum up to 1. Cost: that of the
 /// definitions, about 10 ms an example of fuzzy logic.
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
-                      const training::TrainingTask& task, Observer& observer);
+                      const training::TrainingTask& task, Observer& observer = no_observer());
 
 /// What extract() would make of a transformer.
 struct ExtractSizes {

@@ -9,9 +9,10 @@
 #include "headway/gram_results.hpp"
 #include "headway/observer.hpp"
 #include "headway/shard.hpp"
-#include "headway/study.hpp"
 
 namespace headway {
+
+struct Study;
 
 /// `headway gram`: one pass over the training examples of all data sets, in blocks. The examples
 /// are summed in leaves, and the leaves in one tree. P alone decides how many leaves there are (at
@@ -22,8 +23,8 @@ namespace headway {
 /// naming the file, when data sets disagree in heads, features, outputs, readout or sets, when a
 /// number is not finite, or when all features of a path are zero. kInterrupted when stopped,
 /// because partial sums are no result.
-GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets, Observer& observer,
-                const Shard& shard = {});
+GramResult gram(const Study& study, const std::vector<tasks::Dataset>& datasets,
+                Observer& observer = no_observer(), const Shard& shard = {});
 
 /// The same on all ranks, which call it together. Each reads its share of the examples. The first
 /// rank gets the result, with the bits of one process; the others get nothing. If one fails, the

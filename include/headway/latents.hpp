@@ -29,6 +29,6 @@ void check_latents(const Study& study);
 /// for too few tasks or examples. Cost of a run: three passes of the network over the examples, and
 /// 30 to 50 fits for each layer and decoder.
 LatentsResult latents(const std::vector<TrainedNetwork>& networks, const TaskMaker& make_task,
-                      Observer& observer);
+                      Observer& observer = no_observer());
 
 }  // namespace headway

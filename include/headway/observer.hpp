@@ -32,4 +32,11 @@ class Observer {
   [[nodiscard]] virtual bool interrupted() const { return false; }
 };
 
+/// An observer that says nothing and never interrupts: what functions take unless they are given
+/// one.
+inline Observer& no_observer() {
+  static Observer silent;
+  return silent;
+}
+
 }  // namespace headway

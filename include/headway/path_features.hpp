@@ -39,7 +39,7 @@ struct PathFeatureOptions {
 /// Cost: path_feature_flops().
 RowMatrixXd path_features(const ExampleSource& examples, const std::vector<int>& heads,
                           const std::vector<LayerHeads>& layers, const PathFeatureOptions& options,
-                          Observer& observer);
+                          Observer& observer = no_observer());
 
 /// Flops of path_features() on unpadded examples. Let R be the number of queries of a layer: S, but
 /// 1 in the last layer unless the readout is the mean. Each head takes 2 P R N_0 (N_0 + S) for

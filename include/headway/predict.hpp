@@ -7,10 +7,11 @@
 #include "headway/observer.hpp"
 #include "headway/predict_results.hpp"
 #include "headway/sample_results.hpp"
-#include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway {
+
+struct Study;
 
 /// The data set that predict() takes: the training examples of `data`, with the new inputs in all
 /// splits of `inputs` as further sets. Labels of new inputs are ignored. Error{kBadData} where the
@@ -31,7 +32,7 @@ std::vector<std::string> input_names(const tasks::Dataset& inputs);
 /// features of all inputs, then one evaluation of the kernels and one prediction a point.
 PredictResult predict(const Study& study, const tasks::Dataset& dataset,
                       const std::vector<std::string>& names, const SolveResult& solved,
-                      Observer& observer);
+                      Observer& observer = no_observer());
 
 /// The same from the draws of a result of sample: the mean over draws of U_1, and by the law of
 /// total variance E[variance given U_1] + Var[mean given U_1]. As many draws as
@@ -40,6 +41,6 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
 /// same for each draw.
 PredictResult predict(const Study& study, const tasks::Dataset& dataset,
                       const std::vector<std::string>& names, const SampleResult& sampled,
-                      Observer& observer);
+                      Observer& observer = no_observer());
 
 }  // namespace headway

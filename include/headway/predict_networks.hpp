@@ -18,7 +18,8 @@ namespace headway {
 /// inputs that the network does not read: path features, attention of every example, a mask, other
 /// features or tokens (fuzzy logic takes any number of tokens).
 NetworkPredictResult predict_inputs(const std::vector<TrainedNetwork>& networks,
-                                    const tasks::Dataset& inputs, Observer& observer);
+                                    const tasks::Dataset& inputs,
+                                    Observer& observer = no_observer());
 
 /// The same of networks of text: the bits of every token of `text`, in the windows of evaluate(),
 /// and the probabilities of the token after its end, given as many tokens before it as the network
@@ -26,7 +27,7 @@ NetworkPredictResult predict_inputs(const std::vector<TrainedNetwork>& networks,
 /// kBadData for a text without a token or with one that byte-pair encoding refuses.
 NetworkPredictResult predict_text(const std::vector<TrainedNetwork>& networks,
                                   const std::string& name, const std::string& text,
-                                  Observer& observer);
+                                  Observer& observer = no_observer());
 
 /// All splits of new inputs: "train", "test" and further sets.
 std::vector<tasks::NamedSplit> input_splits(const tasks::Dataset& inputs);

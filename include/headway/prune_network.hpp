@@ -32,6 +32,6 @@ struct TheoryScores {
 /// evaluation of study.prune.trained().examples for each removal.
 NetworkPruneResult prune_network(const Study& study, std::span<const TrainedNetwork> networks,
                                  std::span<const TheoryScores> theory, const TaskMaker& make_task,
-                                 Observer& observer);
+                                 Observer& observer = no_observer());
 
 }  // namespace headway

@@ -24,7 +24,8 @@ namespace headway {
 /// several layers, for data of another form, for labels that cannot be told apart, and for more
 /// examples than the memory holds kernels of. Cost for p parts and P examples of C classes: p
 /// inversions of (C P)^3 with the theory, P^3 without.
-RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observer& observer);
+RankResult rank_parts(const Study& study, const tasks::Dataset& dataset,
+                      Observer& observer = no_observer());
 
 /// The same of the heads of trained transformers. A head is removed from the network itself: its
 /// output becomes its mean or 0, and all layers above are computed again. The examples are those of
@@ -35,6 +36,6 @@ RankResult rank_parts(const Study& study, const tasks::Dataset& dataset, Observe
 /// have no effect, and as above for labels and memory. The removal checks itself first
 /// (training::check_removal()). Cost: two reference passes over study.rank.examples for each head.
 RankResult rank_networks(const Study& study, std::span<const TrainedNetwork> networks,
-                         const TaskMaker& make_task, Observer& observer);
+                         const TaskMaker& make_task, Observer& observer = no_observer());
 
 }  // namespace headway

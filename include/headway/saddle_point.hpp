@@ -122,7 +122,8 @@ struct SaddlePointHooks {
 /// the cost of one evaluation) plus a symmetric rank-one correction learnt from gradients. Not
 /// converging is a value. Errors: kBadStudy when the action is not finite at the start.
 SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& start,
-                               const SaddlePointOptions& options, Observer& observer,
+                               const SaddlePointOptions& options,
+                               Observer& observer = no_observer(),
                                const SaddlePointHooks& hooks = {});
 
 /// Whether the kernel at the saddle point, if there is one, changes the energy by less than the

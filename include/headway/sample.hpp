@@ -9,10 +9,11 @@
 #include "headway/results/sample_state.hpp"
 #include "headway/sample_results.hpp"
 #include "headway/shard.hpp"
-#include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway {
+
+struct Study;
 
 /// How a long sampling run is checkpointed, sweep point by sweep point. Any function may be empty.
 /// A state of another study or data set is refused (kBadStudy or kBadData).
@@ -33,9 +34,9 @@ struct SampleHooks {
 /// have no examples, and for chains that find no place to start; kBadStudy or kBadData for a
 /// checkpoint of another run. Chains that have not mixed are warnings of the point. Cost beside
 /// that of solve(): one evaluation of the posterior and its gradient a leapfrog step.
-SampleResult sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                    const SampleHooks& hooks = {}, const SolveResult* known = nullptr,
-                    const Shard& shard = {});
+SampleResult sample(const Study& study, const tasks::Dataset& dataset,
+                    Observer& observer = no_observer(), const SampleHooks& hooks = {},
+                    const SolveResult* known = nullptr, const Shard& shard = {});
 
 /// As prepare_solve(). Several processes may run the chains of one point, each a share of them
 /// (leaves_of_part), and keep their states with SampleHooks::save_chains. `part` continues from
@@ -45,7 +46,8 @@ struct SampleParts {
   /// False when it was interrupted.
   std::function<bool(std::size_t point, const Shard& chains)> chains;
 };
-SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                           const SampleHooks& hooks = {}, const SolveResult* known = nullptr);
+SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset,
+                           Observer& observer = no_observer(), const SampleHooks& hooks = {},
+                           const SolveResult* known = nullptr);
 
 }  // namespace headway

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headway/study.hpp"
-
 namespace headway {
+
+struct Study;
 
 /// One of `count` parts of a study, counted from 0. Units of work are dealt to the parts in turn.
 /// What a unit computes does not depend on how many parts there are. Where there are more parts

@@ -4,15 +4,16 @@
 #include <functional>
 #include <optional>
 
-#include "headway/core/ranks.hpp"
 #include "headway/dataset.hpp"
 #include "headway/observer.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/shard.hpp"
-#include "headway/study.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway {
+
+class Ranks;
+struct Study;
 
 /// How long solutions are checkpointed, sweep point by sweep point. Either function may be empty.
 /// Several threads call them at once, for different points.
@@ -30,21 +31,22 @@ struct SolveHooks {
 /// features and labels that are not finite or whose products overflow; kInterrupted when stopped
 /// while the path features are made. With learned attention kBadData for data without inputs. Time
 /// and memory: those of plan_theory().
-SolveResult solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                  const SolveHooks& hooks = {}, const Shard& shard = {});
+SolveResult solve(const Study& study, const tasks::Dataset& dataset,
+                  Observer& observer = no_observer(), const SolveHooks& hooks = {},
+                  const Shard& shard = {});
 
 /// Makes the study ready once, for a caller who wants one part after another. The arguments must
 /// outlive the function that is returned. Errors of study and data come here, those of points from
 /// the function. Cost: the path features and kernels, once.
 using PartSolver = std::function<SolveResult(const Shard&)>;
-PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset, Observer& observer,
-                         const SolveHooks& hooks = {});
+PartSolver prepare_solve(const Study& study, const tasks::Dataset& dataset,
+                         Observer& observer = no_observer(), const SolveHooks& hooks = {});
 
 /// The same with one problem at a time over all ranks (solve.kernels = "distributed"). All call it
 /// together; the result is on the first, the others' is empty. Errors: as solve(), on all ranks.
 /// Each rank holds its share of the kernels.
 SolveResult solve_on_ranks(Ranks& ranks, const Study& study, const tasks::Dataset& dataset,
-                           Observer& observer, const SolveHooks& hooks = {});
+                           Observer& observer = no_observer(), const SolveHooks& hooks = {});
 
 /// Error unless study and data fit each other: kBadStudy for heads, readout, widths or
 /// temperatures, kBadData as tasks::check_dataset(). Cost: none to speak of.

@@ -11,14 +11,12 @@
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/option_value.hpp"
 #include "headway/core/words.hpp"
-#include "headway/model/learned_attention.hpp"
-#include "headway/path_kernels.hpp"
-#include "headway/saddle_point.hpp"
 #include "headway/tasks/copy.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
+#include "headway/theory_options.hpp"
 #include "headway/training/contributions.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/train_options.hpp"
@@ -27,9 +25,6 @@
 // Each struct has a table of its keys, ranges and words (core/option_table.hpp);
 // study/sections.hpp joins them to the sections of a study file.
 namespace headway {
-
-Words<AttentionKind> words_of(AttentionKind);
-Words<Readout> words_of(Readout);
 
 /// A set of other images, in the IDX format of MNIST, that a trained network is evaluated on.
 struct OutOfDistributionSet {
@@ -114,73 +109,6 @@ struct TaskOptions {
 /// Is it a task of `headway train`? The other kinds are those of the theory.
 bool is_training_task(TaskKind kind);
 
-/// [model.attention_prior]: the attention is learned too.
-struct AttentionPriorOptions {
-  std::vector<int> heads;  ///< empty: those of the data
-  model::AttentionPriorForm form = model::AttentionPriorForm::kMatrix;
-  double variance = 1.0;      ///< s_w^2
-  std::optional<Index> dims;  ///< N_QK, of queries and keys
-  model::LearnedKind kind = model::LearnedKind::kSoftmax;
-  std::vector<std::vector<int>> frozen;  ///< [layer, head], counted from 1
-
-  static const OptionTable<AttentionPriorOptions>& table();
-};
-
-/// [model]: sweep points are widths (outer) x temperatures (inner).
-struct ModelOptions {
-  /// Each entry is one sweep point: one number (all widths equal) or N_1, ..., N_L, N_a.
-  std::vector<std::vector<Index>> widths = {{10}, {30}, {50}, {100}, {300}, {500}, {1000}};
-  std::vector<int> heads;  ///< only where the task does not fix them
-  std::vector<double> variances = {
-      1.0};  ///< one number for all, or s_0^2, s_1^2, ..., s_L^2, s_a^2
-  std::vector<double> temperatures = {0.01};
-  std::optional<Readout> readout;  ///< absent: the data set's own, else last_token
-  AttentionKind attention = AttentionKind::kSoftmax;
-  std::optional<AttentionPriorOptions> attention_prior;  ///< absent: attention is given
-
-  static const OptionTable<ModelOptions>& table();
-};
-
-/// Where the first point of a sweep starts.
-enum class Start { kGaussianProcess, kRandom };
-Words<Start> words_of(Start);
-
-/// Where learned attention starts from.
-enum class AttentionStart {
-  kNone,   ///< near no attention: a draw from the prior, made small
-  kPrior,  ///< a draw from the prior
-  kGiven,  ///< the attention that the data give
-};
-Words<AttentionStart> words_of(AttentionStart);
-
-/// Whether something that may be costly is computed; kAuto: where it is cheap.
-enum class When { kAuto, kOn, kOff };
-Words<When> words_of(When);
-
-/// [solve]
-struct SolveOptions {
-  theory::SaddlePointOptions saddle_point;
-  theory::KernelForm kernels = theory::KernelForm::kAuto;
-  Start start = Start::kGaussianProcess;  ///< of the first point of a sweep chain
-  int attention_starts = 0;               ///< of learned attention; 0 = from 8 to 64, by cost
-  AttentionStart attention_start = AttentionStart::kNone;  ///< the first; others are kPrior
-  int extra_starts = 0;            ///< further random starts, to show that the minimum is the same
-  bool warm_start = true;          ///< start each point from its neighbour in the sweep
-  When hessian = When::kAuto;      ///< the test for a minimum
-  When corrections = When::kAuto;  ///< the 1/N-corrected means (eq. 40)
-  double memory_limit_gib = 2.0;   ///< what KernelForm::kAuto may hold
-  double checkpoint_seconds = 60.0;  ///< between checkpoints of a long point; 0 = none
-
-  static const OptionTable<SolveOptions>& table();
-};
-
-/// [align]
-struct AlignOptions {
-  Index components = 0;  ///< eigenvectors reported; 0 = all
-
-  static const OptionTable<AlignOptions>& table();
-};
-
 /// Which of the parameters that a training run kept are used.
 enum class KeptWeights { kBest, kLast };
 Words<KeptWeights> words_of(KeptWeights);
@@ -226,40 +154,6 @@ struct PruneOptions {
   [[nodiscard]] PruneTrained& trained() { return alternative<PruneTrained>(of); }
 
   static const OptionTable<PruneOptions>& table();
-};
-
-/// How the posterior is sampled: the chain of Wisharts (by NUTS), or all weights.
-enum class Sampler { kExact, kGibbs, kNuts, kHmc, kMala, kLangevin };
-Words<Sampler> words_of(Sampler);
-
-/// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60
-/// unknowns, above that information for the exact sampler where it costs little beside the warm-up,
-/// else diagonal.
-enum class SampleMetric { kAuto, kUnit, kDiagonal, kDense, kInformation };
-Words<SampleMetric> words_of(SampleMetric);
-
-/// [sample]
-struct SampleOptions {
-  Sampler sampler = Sampler::kExact;
-  int chains = 4;
-  int draws = 1000;   ///< per chain, after warm-up
-  int warmup = 1000;  ///< per chain, thrown away
-  int thin = 1;       ///< keep every thin-th draw
-  SampleMetric metric = SampleMetric::kAuto;
-  double target_accept =
-      0.0;  ///< mean acceptance the step size is adapted to; 0 = the sampler's default
-  int max_tree_depth = 10;  ///< NUTS
-  int replicas = 0;  ///< of each chain, for learned attention; 1 = no replica exchange, 0 = auto
-  AttentionStart attention_start = AttentionStart::kPrior;  ///< of each chain
-  int predictor_draws =
-      500;               ///< draws per chain that the predictor is averaged over, evenly spaced
-  bool evidence = true;  ///< log p(y), exact chain only
-  bool keep_weights =
-      false;  ///< weight-space samplers: keep the draws of all weights in the result
-  double checkpoint_seconds =
-      60.0;  ///< between checkpoints where a result file is written; 0 = none
-
-  static const OptionTable<SampleOptions>& table();
 };
 
 /// [train]

@@ -7,6 +7,7 @@
 
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
+#include "headway/study.hpp"
 
 namespace headway {
 namespace {

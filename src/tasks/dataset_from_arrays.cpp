@@ -1,13 +1,56 @@
-#include "headway/dataset_from_arrays.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "headway/core/sha256.hpp"
+#include "headway/dataset.hpp"
 #include "headway/error.hpp"
 
-namespace headway {
-tasks::Split split_of_path_features(const Tensor& path_features, const MatrixXd& labels) {
+namespace headway::tasks {
+namespace {
+
+// The hash of a data set, fed with its arrays in their order.
+class ContentHash {
+ public:
+  explicit ContentHash(const std::string& kind) { hash_.update(kind); }
+  void add(const Tensor& array) {
+    hash_.update(fmt::format("{}\n", array.shape));
+    hash_.update(array.values.data(), array.values.size() * sizeof(double));
+  }
+  void add(const MatrixXd& matrix) {
+    hash_.update(fmt::format("{} {}\n", matrix.rows(), matrix.cols()));
+    hash_.update(matrix.data(), static_cast<std::size_t>(matrix.size()) * sizeof(double));
+  }
+  void add(const std::vector<std::uint8_t>& mask) {
+    hash_.update(fmt::format("{}\n", mask.size()));
+    hash_.update(mask.data(), mask.size());
+  }
+  std::string digest() { return hash_.hex_digest(); }
+
+ private:
+  Sha256 hash_;
+};
+
+Dataset in_memory(AttentionForm form) {
+  Dataset dataset;
+  dataset.name = kArraysInMemory;
+  dataset.form = form;
+  return dataset;
+}
+
+// The members that both factories of tokens fill in the same way.
+void set_inputs(Tensor inputs, const MatrixXd& labels, std::vector<std::uint8_t> mask,
+                std::vector<Tensor> attention, Dataset* dataset) {
+  dataset->train =
+      Split::from_inputs(std::move(inputs), labels, std::move(mask), std::move(attention));
+  dataset->features = dataset->train.examples->features();
+  check_dataset(*dataset);
+}
+
+}  // namespace
+
+Split Split::from_path_features(const Tensor& path_features, const MatrixXd& labels) {
   const std::vector<Index>& shape = path_features.shape;
   if (shape.size() != 3 || path_features.values.size() != path_features.count()) {
     throw Error(ErrorKind::kBadData,
@@ -15,28 +58,71 @@ tasks::Split split_of_path_features(const Tensor& path_features, const MatrixXd&
                             "and as many numbers",
                             fmt::join(shape, ", "), path_features.values.size()));
   }
-  tasks::Split split;
+  Split split;
   split.path_features =
       Eigen::Map<const RowMatrixXd>(path_features.values.data(), shape[0], shape[1] * shape[2]);
   split.labels = labels;
   return split;
 }
 
-tasks::Dataset dataset_from_path_features(const Tensor& path_features, const MatrixXd& labels,
-                                          const std::vector<int>& heads) {
-  tasks::Dataset dataset;
-  dataset.name = tasks::kArraysInMemory;
-  dataset.form = AttentionForm::kPathFeatures;
+Split Split::from_inputs(Tensor inputs, const MatrixXd& labels, std::vector<std::uint8_t> mask,
+                         std::vector<Tensor> attention) {
+  Split split;
+  split.examples =
+      std::make_shared<MemoryExamples>(std::move(inputs), std::move(mask), std::move(attention));
+  split.labels = labels;
+  return split;
+}
+
+Dataset Dataset::from_path_features(const Tensor& path_features, const MatrixXd& labels,
+                                    const std::vector<int>& heads) {
+  Dataset dataset = in_memory(AttentionForm::kPathFeatures);
   dataset.heads = heads;
-  dataset.train = split_of_path_features(path_features, labels);
+  dataset.train = Split::from_path_features(path_features, labels);
   dataset.features = path_features.shape[2];
-  Sha256 hash;
-  hash.update(fmt::format("path features {} {}\n", path_features.shape, heads));
-  hash.update(path_features.values.data(), path_features.values.size() * sizeof(double));
-  hash.update(labels.data(), static_cast<std::size_t>(labels.size()) * sizeof(double));
-  dataset.content_hash = hash.hex_digest();
-  tasks::check_dataset(dataset);
+  ContentHash hash(fmt::format("path features {}\n", heads));
+  hash.add(path_features);
+  hash.add(labels);
+  dataset.content_hash = hash.digest();
+  check_dataset(dataset);
   return dataset;
 }
 
-}  // namespace headway
+Dataset Dataset::from_inputs(Tensor inputs, const MatrixXd& labels, std::vector<LayerHeads> layers,
+                             std::vector<std::uint8_t> mask) {
+  const bool weights = !layers.empty() && !layers.front().weights.empty();
+  Dataset dataset = in_memory(weights ? AttentionForm::kWeights : AttentionForm::kQueryKey);
+  ContentHash hash("heads\n");
+  for (const LayerHeads& layer : layers) {
+    dataset.heads.push_back(static_cast<int>((weights ? layer.weights : layer.query).size()));
+    for (const auto* matrices : {&layer.weights, &layer.query, &layer.key}) {
+      for (const MatrixXd& matrix : *matrices) hash.add(matrix);
+    }
+  }
+  hash.add(inputs);
+  hash.add(labels);
+  hash.add(mask);
+  dataset.content_hash = hash.digest();
+  dataset.layers = std::move(layers);
+  set_inputs(std::move(inputs), labels, std::move(mask), {}, &dataset);
+  return dataset;
+}
+
+Dataset Dataset::from_attention(Tensor inputs, const MatrixXd& labels,
+                                std::vector<Tensor> attention, std::vector<std::uint8_t> mask) {
+  Dataset dataset = in_memory(AttentionForm::kSupplied);
+  ContentHash hash("attention\n");
+  for (const Tensor& layer : attention) {
+    dataset.heads.push_back(layer.shape.size() == 4 ? static_cast<int>(layer.shape[1]) : 0);
+    hash.add(layer);
+  }
+  hash.add(inputs);
+  hash.add(labels);
+  hash.add(mask);
+  dataset.content_hash = hash.digest();
+  dataset.layers.resize(attention.size());
+  set_inputs(std::move(inputs), labels, std::move(mask), std::move(attention), &dataset);
+  return dataset;
+}
+
+}  // namespace headway::tasks

@@ -13,6 +13,8 @@
 #include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "headway/theory/hessian_probes.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 #include "second_order_blocks.hpp"
 
 namespace headway::theory {

@@ -6,6 +6,7 @@
 
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "headway/theory/hessian_probes.hpp"
 
 namespace headway::theory {
 namespace {

@@ -16,6 +16,7 @@
 #include "headway/sample.hpp"
 #include "headway/sampling/sample.hpp"
 #include "headway/solve.hpp"
+#include "headway/study.hpp"
 #include "io/hdf5/input.hpp"
 #include "theory_problems.hpp"
 

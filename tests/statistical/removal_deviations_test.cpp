@@ -9,7 +9,7 @@
 #include "catch.hpp"
 #include "headway/action.hpp"
 #include "headway/analysis/head_scores.hpp"
-#include "headway/dataset_from_arrays.hpp"
+#include "headway/dataset.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/prune.hpp"
 #include "headway/results/lookup.hpp"
@@ -46,9 +46,9 @@ tasks::Dataset random_problem(const std::vector<int>& heads, std::uint64_t strea
     return std::pair(std::move(xi), std::move(y));
   };
   const auto [xi, y] = drawn(kTrain);
-  tasks::Dataset data = dataset_from_path_features(xi, y, heads);
+  tasks::Dataset data = Dataset::from_path_features(xi, y, heads);
   const auto [test_xi, test_y] = drawn(kTest);
-  data.test = split_of_path_features(test_xi, test_y);
+  data.test = Split::from_path_features(test_xi, test_y);
   return data;
 }
 

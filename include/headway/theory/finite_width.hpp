@@ -6,10 +6,12 @@
 
 #include "headway/observer.hpp"
 #include "headway/saddle_point.hpp"
-#include "headway/theory/hessian_probes.hpp"
-#include "headway/theory/repeated_predictor.hpp"
 
 namespace headway::theory {
+
+class ActionCurvature;
+struct HessianProbes;
+class RepeatedPredictor;
 
 /// Posterior means to first order beyond the saddle point, in 1/N (eqs. 40 and 41):
 ///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),

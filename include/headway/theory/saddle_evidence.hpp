@@ -4,9 +4,11 @@
 #include <string>
 
 #include "headway/saddle_point.hpp"
-#include "headway/theory/hessian_probes.hpp"
 
 namespace headway::theory {
+
+class ActionCurvature;
+struct HessianProbes;
 
 /// The saddle point's approximations of the evidence log p(y), in nats. posterior::bridge_evidence
 /// estimates it without approximation, from posterior draws.

@@ -20,7 +20,8 @@ namespace headway::training {
 ///   input.weight = V_0 [N, N_0]   layers.<l>.value.weight = V_l^h [H, N, N]
 ///   readout.weight = a [C, N]     layers.<l>.query.weight, key.weight = Q, K [H, G, N_0]
 /// and AdamW's rate acts on numbers of order 1 there. They start as a draw from the theory's prior
-/// with all variances 1; Q and K with TransformerOptions::initial_query_scale. No biases.
+/// with all variances 1, unless TransformerOptions::weights_start says otherwise; Q and K with
+/// initial_query_scale. No biases.
 struct TrainedLinearValue {
   std::vector<LayerHeads> heads;      ///< Q and K of layers 1..L
   model::LinearValueNetwork network;  ///< V_0, V_l^h, a

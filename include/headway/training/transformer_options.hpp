@@ -42,6 +42,18 @@ enum class EmbeddingStart {
 };
 Words<EmbeddingStart> words_of(EmbeddingStart);
 
+/// First weights of a linear-value network, and what one learning rate means for them. Its products
+/// are divided by the root of their number of inputs n (linear_value.hpp).
+enum class WeightsStart {
+  kPrior,  ///< standard normal: a draw from the theory's prior
+  /// Those of PyTorch's linear layers, whose products are not divided, as in the code of [T24]:
+  /// uniform on (-1, 1), so of deviation 1 / sqrt(3), and with sqrt(n) times the learning rate. An
+  /// update of AdamW then moves a product as it moves that of such a layer. Queries and keys are
+  /// uniform, too, and keep their deviation and rate.
+  kLinearLayers,
+};
+Words<WeightsStart> words_of(WeightsStart);
+
 /// Which kind of network is trained.
 enum class NetworkKind {
   kTransformer,  ///< pre-norm blocks with residuals, as below
@@ -96,6 +108,7 @@ struct TransformerOptions {
   Index width_multiplier = 1;  ///< multiplies heads and all dims
 
   // Linear-value networks alone:
+  WeightsStart weights_start = WeightsStart::kPrior;
   /// Keys start as copies of the queries, K_l^h = Q_l^h: a head then begins by comparing tokens, as
   /// logits x_s^T Q^T Q x_t grow with what two tokens share. Independent ones begin with a plateau
   /// of thousands of steps on tasks that ask for a comparison.

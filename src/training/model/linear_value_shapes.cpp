@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "headway/core/option_error.hpp"
 #include "headway/error.hpp"
@@ -41,22 +42,27 @@ std::vector<ParameterShape> linear_value_shapes(const TransformerOptions& n,
         {"train.network"});
   }
   const Index dim = n.model_dim;
-  std::vector<ParameterShape> shapes;
-  const auto add = [&shapes](std::string name, std::vector<Index> shape, double spread,
-                             FirstValues first = FirstValues::kNormal) -> ParameterShape& {
-    shapes.push_back({std::move(name), std::move(shape), first, spread});
-    return shapes.back();
-  };
+  const bool as_layers = n.weights_start == WeightsStart::kLinearLayers;
+  const FirstValues first = as_layers ? FirstValues::kUniform : FirstValues::kNormal;
+  const FirstValues keys = n.keys_start_as_queries ? FirstValues::kAsBefore : first;
   const double projection = n.initial_query_scale / std::sqrt(static_cast<double>(format.features));
-  const FirstValues keys = n.keys_start_as_queries ? FirstValues::kAsBefore : FirstValues::kNormal;
-  add("input.weight", {dim, format.features}, 1.0);
+  std::vector<ParameterShape> shapes;
+  const auto weights = [&](std::string name, std::vector<Index> shape) {
+    const auto inputs = static_cast<double>(shape.back());
+    shapes.push_back({std::move(name), std::move(shape), first,
+                      as_layers ? 1.0 / std::numbers::sqrt3 : 1.0,
+                      as_layers ? std::sqrt(inputs) : 1.0});
+  };
+  weights("input.weight", {dim, format.features});
   for (Index l = 1; l <= n.layers; ++l) {
     const std::vector<Index> head = {n.heads, n.query_dim / n.heads, format.features};
-    add(fmt::format("layers.{}.query.weight", l), head, projection).rate = n.query_rate;
-    add(fmt::format("layers.{}.key.weight", l), head, projection, keys).rate = n.query_rate;
-    add(fmt::format("layers.{}.value.weight", l), {n.heads, dim, dim}, 1.0);
+    shapes.push_back(
+        {fmt::format("layers.{}.query.weight", l), head, first, projection, n.query_rate});
+    shapes.push_back(
+        {fmt::format("layers.{}.key.weight", l), head, keys, projection, n.query_rate});
+    weights(fmt::format("layers.{}.value.weight", l), {n.heads, dim, dim});
   }
-  add("readout.weight", {format.outputs, dim}, 1.0);
+  weights("readout.weight", {format.outputs, dim});
   return shapes;
 }
 

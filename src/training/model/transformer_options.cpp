@@ -41,8 +41,22 @@ OptionTable<M> network_table() {
   }};
 }
 
+/// Left out where it is the default, so that studies without it keep their hashes.
+template <class Word>
+OptionType<Word> choice_unless(Word usual) {
+  OptionType<Word> type = choice<Word>();
+  type.write = [usual, write = type.write](const Word& value) {
+    return value == usual ? std::string() : write(value);
+  };
+  return type;
+}
+
 OptionTable<M> linear_value_table() {
   return {{
+      option("weights_start", &M::weights_start, choice_unless(WeightsStart::kPrior),
+             "linear_value: first weights and their rate: the theory's prior (prior), or those of "
+             "PyTorch's linear layers, as in the code of Tiberi et al. (linear_layers); prior "
+             "unless given"),
       option("keys_start_as_queries", &M::keys_start_as_queries, flag(),
              "linear_value: start keys as copies of the queries, so that heads begin by comparing "
              "tokens. Without it tasks of comparison begin with thousands of steps at chance."),
@@ -88,18 +102,9 @@ OptionTable<M> mixture_table() {
   return table;
 }
 
-/// Left out where it is the default, so that studies without it keep their hashes.
-OptionType<EmbeddingStart> embedding_start() {
-  OptionType<EmbeddingStart> type = choice<EmbeddingStart>();
-  type.write = [write = type.write](const EmbeddingStart& start) {
-    return start == EmbeddingStart::kDims ? std::string() : write(start);
-  };
-  return type;
-}
-
 OptionTable<M> token_table() {
   return {{
-      option("embedding_start", &M::embedding_start, embedding_start(),
+      option("embedding_start", &M::embedding_start, choice_unless(EmbeddingStart::kDims),
              "first embedding of inputs that are numbers: normal of variance 1 / model_dim (dims), "
              "or LeCun normal by their features, as in the code of Schug et al. (features); dims "
              "unless given"),
@@ -176,6 +181,12 @@ Words<Norm> words_of(Norm) {
 Words<EmbeddingStart> words_of(EmbeddingStart) {
   static constexpr Word<EmbeddingStart> kWords[] = {{"dims", EmbeddingStart::kDims},
                                                     {"features", EmbeddingStart::kFeatures}};
+  return kWords;
+}
+
+Words<WeightsStart> words_of(WeightsStart) {
+  static constexpr Word<WeightsStart> kWords[] = {{"prior", WeightsStart::kPrior},
+                                                  {"linear_layers", WeightsStart::kLinearLayers}};
   return kWords;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "headway/core/rng.hpp"
 #include "training/model/linear_value_shapes.hpp"
@@ -99,6 +100,9 @@ void add_block(const TransformerOptions& n, const TaskFormat& format, const std:
 }
 
 double draw(const ParameterShape& shape, Rng* rng) {
+  if (shape.first == FirstValues::kUniform) {
+    return shape.spread * std::numbers::sqrt3 * (2.0 * rng->uniform() - 1.0);
+  }
   double x = rng->normal();
   if (shape.first == FirstValues::kNormal) return shape.spread * x;
   while (std::abs(x) > 2.0) x = rng->normal();
@@ -155,7 +159,8 @@ std::vector<NamedTensor> initial_parameters(const std::vector<ParameterShape>& s
     const auto count = static_cast<std::size_t>(shape.count());
     NamedTensor tensor{shape.name, shape.shape, {}};
     tensor.values.assign(count, shape.first == FirstValues::kOne ? 1.0F : 0.0F);
-    if (shape.first == FirstValues::kNormal || shape.first == FirstValues::kLecun) {
+    if (shape.first == FirstValues::kNormal || shape.first == FirstValues::kUniform ||
+        shape.first == FirstValues::kLecun) {
       Rng rng(seed, StreamPurpose::kInitialWeights, i);
       for (float& x : tensor.values) x = static_cast<float>(draw(shape, &rng));
     }

@@ -13,6 +13,7 @@ enum class FirstValues {
   kZero,
   kOne,
   kNormal,    ///< N(0, spread^2)
+  kUniform,   ///< uniform, of mean 0 and standard deviation `spread`
   kAsBefore,  ///< those of the parameter before it, which has the same shape
   kLecun,     ///< N(0, 1) cut off at +-2, scaled to standard deviation `spread`
 };
@@ -35,7 +36,7 @@ std::vector<ParameterShape> parameter_shapes(const TransformerOptions& options,
 
 /// Parameter i is drawn from the stream (seed, kInitialWeights, i): kernels LeCun normal by their
 /// fan-in, biases 0, scales 1, embedding N(0, 1/D) or as TransformerOptions::embedding_start says,
-/// position tables N(0, 1/buckets).
+/// position tables N(0, 1/buckets); those of a linear-value network as weights_start says.
 std::vector<NamedTensor> initial_parameters(const std::vector<ParameterShape>& shapes,
                                             std::uint64_t seed);
 

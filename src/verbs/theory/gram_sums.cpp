@@ -11,6 +11,7 @@
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
+#include "headway/study.hpp"
 #include "headway/theory/gram.hpp"
 
 namespace headway {

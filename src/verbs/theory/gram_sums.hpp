@@ -4,6 +4,7 @@
 
 #include "headway/core/tree_sum.hpp"
 #include "headway/gram.hpp"
+#include "headway/study.hpp"
 
 /// Private to verbs: the numbers of `gram` as leaves and nodes of a TreeSum.
 namespace headway {

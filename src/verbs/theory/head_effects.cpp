@@ -15,6 +15,7 @@
 #include "headway/numerics/statistics.hpp"
 #include "headway/predictor.hpp"
 #include "headway/sampling/diagnostics.hpp"
+#include "headway/theory/action_curvature.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "verbs/theory/removal_draws.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "headway/error.hpp"
+#include "headway/study.hpp"
 
 namespace headway {
 namespace {

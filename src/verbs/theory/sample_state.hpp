@@ -8,6 +8,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/sample.hpp"
 #include "headway/sampling/sample.hpp"
+#include "headway/study.hpp"
 
 /// Private to verbs: what `sample` keeps of a point between calls.
 namespace headway {

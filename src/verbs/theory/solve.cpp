@@ -24,6 +24,8 @@
 #include "headway/shard.hpp"
 #include "headway/theory/distributed.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/hessian_probes.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 #include "headway/theory/saddle_evidence.hpp"
 #include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/lost_digits.hpp"

@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/study.hpp"
 
 using namespace headway;
 

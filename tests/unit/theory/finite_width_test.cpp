@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;

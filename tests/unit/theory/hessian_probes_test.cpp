@@ -8,6 +8,7 @@
 
 #include "catch.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/repeated_predictor.hpp"
 #include "headway/theory/saddle_evidence.hpp"
 #include "larger.hpp"
 #include "theory_problems.hpp"

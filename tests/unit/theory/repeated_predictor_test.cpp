@@ -6,6 +6,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/hessian_probes.hpp"
 #include "theory_problems.hpp"
 
 using namespace headway;

@@ -10,6 +10,7 @@
 #include "headway/error.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/hessian_probes.hpp"
 #include "saddle_points.hpp"
 #include "theory_problems.hpp"
 

@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/theory/finite_width.hpp"
+#include "headway/theory/hessian_probes.hpp"
 #include "saddle_points.hpp"
 #include "theory_problems.hpp"
 

@@ -187,6 +187,38 @@ TEST_CASE("The parameters of a linear-value network have names, shapes and first
   }
 }
 
+TEST_CASE("A linear-value network may start and move as PyTorch's linear layers") {
+  TransformerOptions model = linear_model(2, 3);
+  model.initial_query_scale = 0.5;
+  TaskFormat format;
+  format.tokens = 6;
+  format.features = 400;
+  format.outputs = 2;
+  format.scored = 1;
+  const auto usual = training::detail::parameter_shapes(model, format);
+  model.weights_start = WeightsStart::kLinearLayers;
+  const auto shapes = training::detail::parameter_shapes(model, format);
+  const auto first = training::detail::initial_parameters(shapes, 2);
+  REQUIRE(shapes.size() == usual.size());
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    INFO(shapes[i].name);
+    CHECK(shapes[i].name == usual[i].name);
+    CHECK(shapes[i].shape == usual[i].shape);
+    const bool attends = shapes[i].spread == usual[i].spread;
+    CHECK(attends == (usual[i].spread != 1.0));
+    // A linear layer of n inputs starts uniform on +-1 / sqrt(n), and AdamW at rate r moves its
+    // weights by r. Here the product is divided by sqrt(n) instead.
+    const double root = std::sqrt(static_cast<double>(shapes[i].shape.back()));
+    CHECK_THAT(shapes[i].rate, WithinRel(attends ? 1.0 : root, 1e-12));
+    const double bound = attends ? 0.5 / 20.0 * std::sqrt(3.0) : 1.0;
+    const Eigen::Map<const Eigen::ArrayXf> values(first[i].values.data(), shapes[i].count());
+    const float largest = values.abs().maxCoeff<Eigen::PropagateNaN>();
+    CHECK(largest <= static_cast<float>(bound) * (1.0F + 1e-6F));
+    if (shapes[i].count() < 1000) continue;  // the largest of so many is close to the bound
+    CHECK(largest > 0.97 * bound);
+  }
+}
+
 TEST_CASE("Fields of a transformer, and tasks without numbers, are refused") {
   TransformerOptions model = linear_model(2, 3);
   model.causal = true;

@@ -6,6 +6,7 @@
 #include "headway/error.hpp"
 #include "headway/model/linear_value_network.hpp"
 #include "headway/prune.hpp"
+#include "headway/study.hpp"
 #include "random_examples.hpp"
 #include "reference_path_features.hpp"
 

@@ -6,6 +6,7 @@
 #include "headway/prune.hpp"
 #include "headway/sample.hpp"
 #include "headway/solve.hpp"
+#include "headway/study.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

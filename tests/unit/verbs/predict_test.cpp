@@ -13,6 +13,7 @@
 #include "headway/error.hpp"
 #include "headway/sample.hpp"
 #include "headway/solve.hpp"
+#include "headway/study.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "chance.hpp"
 #include "headway/sample.hpp"
+#include "headway/study.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)

@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "headway/solve.hpp"
+#include "headway/study.hpp"
 #include "random_examples.hpp"
 
 using namespace headway;           // NOLINT(google-build-using-namespace)
