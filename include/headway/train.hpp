@@ -53,8 +53,9 @@ struct TrainHooks {
 /// bits. After an error in one run the others stop as if interrupted, then it is thrown. Errors:
 /// kBadStudy as check_train_run, kUnavailable without LibTorch or CUDA, kBadData for a state of
 /// another model.
-TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task, Observer& observer,
-                  const TrainHooks& hooks = {}, JobShare share = {1, 0});
+TrainResult train(std::span<const TrainRun> runs, const TaskMaker& make_task,
+                  Observer& observer = no_observer(), const TrainHooks& hooks = {},
+                  JobShare share = {1, 0});
 
 /// The runs `numbers` in the groups that are trained one after another, each with `jobs` runs at
 /// once. LibTorch has one setting a process for how it multiplies float32 on a GPU, so runs of
@@ -75,7 +76,7 @@ Stacks stacks_of(std::span<const TrainRun> runs, const std::vector<std::size_t>&
 /// The same for a part of the grid (headway/shard.hpp): only the runs with these numbers, in rising
 /// order.
 TrainResult train_part(std::span<const TrainRun> runs, const std::vector<std::size_t>& numbers,
-                       const TaskMaker& make_task, Observer& observer, const TrainHooks& hooks = {},
-                       JobShare share = {1, 0});
+                       const TaskMaker& make_task, Observer& observer = no_observer(),
+                       const TrainHooks& hooks = {}, JobShare share = {1, 0});
 
 }  // namespace headway

@@ -288,6 +288,14 @@ class SourcesKnowWhatTheyMay(RealTree):
         self.check(upward_faults(ROOT))
 
 
+class WhatHeadersPullIn(unittest.TestCase):
+    def test_a_program_that_solves_sees_nothing_of_the_trainer(self):
+        pulled = included_by(ROOT / "include")["headway/solve.hpp"]
+        self.assertEqual([header for header in pulled if header.startswith(("headway/training/", "headway/study"))], [])
+        said = re.search(r"`headway/solve.hpp` alone pulls in (\d+) of our headers", (ROOT / "src/README.md").read_text())
+        self.assertEqual(int(said.group(1)), len(pulled) - ("headway/solve.hpp" in pulled))
+
+
 class HeadersAreCompiledAlone(unittest.TestCase):
     def test_each_header_sees_only_what_it_includes(self):
         included = included_by(ROOT / "include")
