@@ -109,9 +109,12 @@ struct AlignOptions {
   static const OptionTable<AlignOptions>& table();
 };
 
-/// How the posterior is sampled: the chain of Wisharts (by NUTS), or all weights.
-enum class Sampler { kExact, kGibbs, kNuts, kHmc, kMala, kLangevin };
+/// How the posterior is sampled: kExact draws the chain of Wisharts (by NUTS), kCollapsed first
+/// layer and upper order parameters (by Gibbs), the others all weights. kAuto: at each sweep point
+/// the first or the second, by cost.
+enum class Sampler { kAuto, kExact, kCollapsed, kGibbs, kNuts, kHmc, kMala, kLangevin };
 Words<Sampler> words_of(Sampler);
+bool draws_weights(Sampler sampler);
 
 /// Mass matrix. kUnit: not adapted. kInformation: exact sampler only. kAuto: dense up to 60
 /// unknowns, above that information for the exact sampler where it costs little beside the warm-up,
@@ -121,9 +124,9 @@ Words<SampleMetric> words_of(SampleMetric);
 
 /// [sample]
 struct SampleOptions {
-  /// kExact samples the order parameters, few numbers, and is the one to use for given attention.
-  /// The others sample all weights: take them to check the first, or for keep_weights.
-  Sampler sampler = Sampler::kExact;
+  /// The result says what kAuto took. Samplers of all weights are there to check the others, and
+  /// for keep_weights.
+  Sampler sampler = Sampler::kAuto;
   /// Chains that start apart. Their agreement, R-hat, is what says whether they have converged, so
   /// keep several.
   int chains = 4;
@@ -139,11 +142,12 @@ struct SampleOptions {
   /// if the result counts divergences of NUTS or HMC.
   double target_accept = 0.0;
   int max_tree_depth = 10;  ///< NUTS
-  int replicas = 0;  ///< of each chain, for learned attention; 1 = no replica exchange, 0 = auto
+  /// Of each chain, for learned attention and kCollapsed; 1 = no replica exchange, 0 = auto.
+  int replicas = 0;
   AttentionStart attention_start = AttentionStart::kPrior;  ///< of each chain
   int predictor_draws =
       500;               ///< draws per chain that the predictor is averaged over, evenly spaced
-  bool evidence = true;  ///< log p(y), exact chain only
+  bool evidence = true;  ///< log p(y): exact chain, and replicas
   bool keep_weights =
       false;  ///< weight-space samplers: keep the draws of all weights in the result
   double checkpoint_seconds =

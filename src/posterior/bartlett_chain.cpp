@@ -37,24 +37,24 @@ double log_chi_density(double k, double x, double& derivative) {
 
 BartlettChain::BartlettChain(model::Architecture architecture, Coordinates coordinates)
     : architecture_(std::move(architecture)) {
-  build(1, coordinates);
+  build(coordinates);
 }
 
-BartlettChain BartlettChain::of_readout(const model::Architecture& architecture) {
+BartlettChain BartlettChain::above(const model::Architecture& architecture, int lowest) {
   BartlettChain chain;
   chain.architecture_ = architecture;
-  chain.build(architecture.layers() + 1, Coordinates::kSampling);
-  chain.layers_.erase(chain.layers_.begin(), chain.layers_.end() - 1);
+  chain.lowest_ = lowest;
+  chain.build(Coordinates::kSampling);
   return chain;
 }
 
-void BartlettChain::build(int lowest, Coordinates coordinates) {
+void BartlettChain::build(Coordinates coordinates) {
   architecture_.validate();
   const int top = architecture_.layers() + 1;
-  layers_.resize(top);
+  layers_.resize(top - lowest_ + 1);
   Index below_columns = architecture_.outputs;  // columns of F_{l+1}; F_{L+2} = I_C
-  for (int l = top; l >= lowest; --l) {
-    Layer& layer = layers_[l - 1];
+  for (int l = top; l >= lowest_; --l) {
+    Layer& layer = layers_[l - lowest_];
     layer.heads = l == top ? 1 : architecture_.heads[l - 1];
     layer.width = architecture_.widths[l - 1];
     layer.rows = layer.heads * below_columns;
@@ -72,13 +72,23 @@ std::vector<std::string> BartlettChain::coordinate_names() const {
   std::vector<std::string> names;
   const int top = static_cast<int>(layers_.size());
   for (int l = top; l >= 1; --l) {
-    const std::string layer = l == top ? "a" : std::to_string(l);
+    const std::string layer = l == top ? "a" : std::to_string(l + lowest_ - 1);
     for (Index j = 0; j < layers_[l - 1].columns; ++j) {
       for (Index i = layers_[l - 1].first_row(j); i < layers_[l - 1].rows; ++i)
         names.push_back(fmt::format("B_{}[{},{}]", layer, i + 1, j + 1));
     }
   }
   return names;
+}
+
+std::vector<BartlettChain::Block> BartlettChain::blocks() const {
+  std::vector<Block> blocks;
+  Index end = dimension_;
+  for (const Layer& layer : layers_) {
+    blocks.insert(blocks.begin(), Block{layer.offset, end - layer.offset});
+    end = layer.offset;
+  }
+  return blocks;
 }
 
 BartlettChain::Factors BartlettChain::factors(const Eigen::Ref<const VectorXd>& x) const {

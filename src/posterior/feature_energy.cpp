@@ -99,16 +99,39 @@ void FeatureEnergy::gradient(const MatrixXd& features, const MatrixXd& factor,
 MatrixXd FeatureEnergy::weight_moments() const {
   const Index columns = y_.cols();
   MatrixXd moments;
-  if (by_features_) {  // T (T + Y^T Y)^{-1}
+  if (by_features_ && !rotated_) {  // T (T + Y^T Y)^{-1}
     moments = temperature_ * factor_.inverse();
   } else {
-    MatrixXd half = y_;
-    factor_.half_solve(half);
+    MatrixXd half = rotated_ ? rotated_->half() : y_;
+    if (!rotated_) factor_.half_solve(half);
     moments = MatrixXd::Identity(columns, columns);
     numerics::multiply(-1.0, half, Transpose::kYes, half, Transpose::kNo, 1.0, moments);
   }
   const VectorXd mean = numerics::multiply_vector(y_, Transpose::kYes, alpha_);
   return moments + mean * mean.transpose();
+}
+
+VectorXd FeatureEnergy::draw_weights(Rng& rng) const {
+  const auto normal = [&rng](Index size) {
+    VectorXd z(size);
+    rng.fill_normal({z.data(), static_cast<std::size_t>(size)});
+    return z;
+  };
+  const VectorXd told =
+      rotated_ ? rotated_->told() : numerics::multiply_vector(y_, Transpose::kYes, alpha_);
+  if (by_features_ && !rotated_) {  // their precision is (T + Y^T Y) / T
+    MatrixXd noise = normal(y_.cols());
+    factor_.half_solve_transposed(noise);
+    return told + std::sqrt(temperature_) * noise.col(0);
+  }
+  // The mean, and what is left of a draw from the prior: w' - Y^T (K + T)^{-1} (Y w' + noise).
+  const VectorXd prior = normal(y_.cols());
+  const VectorXd seen = numerics::multiply_vector(y_, Transpose::kNo, prior) +
+                        std::sqrt(temperature_) * normal(y_.rows());
+  const VectorXd explained =
+      rotated_ ? VectorXd(rotated_->solved().transpose() * seen)
+               : numerics::multiply_vector(y_, Transpose::kYes, factor_.solve(seen).col(0));
+  return prior + told - explained;
 }
 
 theory::Prediction FeatureEnergy::predict(const MatrixXd& features, const MatrixXd& factor) const {

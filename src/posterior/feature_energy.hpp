@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "headway/core/rng.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/theory/orthogonal_ridge.hpp"
@@ -31,6 +32,9 @@ class FeatureEnergy {
                 MatrixXd& over_features) const;
   /// E[w w^T | y] for f = Y w + noise with standard normal w: D x D. Cost: 2 P C D^2, and D^3.
   [[nodiscard]] MatrixXd weight_moments() const;
+  /// A draw from the posterior of these w, D numbers. At least one example. Cost: 2 D^2, or D
+  /// random numbers and 4 P C D.
+  [[nodiscard]] VectorXd draw_weights(Rng& rng) const;
   /// Mean and variance on other examples (eqs. 16 and 17).
   [[nodiscard]] theory::Prediction predict(const MatrixXd& features, const MatrixXd& factor) const;
 

@@ -27,7 +27,7 @@ ValueChain::ValueChain(model::Architecture architecture, double temperature, Sit
                        std::shared_ptr<const MatrixXd> labels, Sites evaluation,
                        std::string fingerprint)
     : architecture_(std::move(architecture)),
-      readout_(BartlettChain::of_readout(architecture_)),
+      readout_(BartlettChain::above(architecture_, architecture_.layers() + 1)),
       temperature_(temperature),
       sites_(std::move(sites)),
       evaluation_(std::move(evaluation)),

@@ -71,9 +71,10 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
 /// What learned attention allows.
 void check_attention_prior(const Study& study) {
   if (!study.model.attention_prior) {
-    if (study.sample.replicas > 1) {
+    if (study.sample.replicas > 1 && study.sample.sampler != Sampler::kCollapsed) {
       throw OptionError(
-          fmt::format("sample.replicas = {}: must be 0 or 1 without model.attention_prior",
+          fmt::format("sample.replicas = {}: must be 0 or 1 without model.attention_prior or "
+                      "sample.sampler = \"collapsed\"",
                       study.sample.replicas),
           {"sample.replicas"});
     }
@@ -95,9 +96,11 @@ void check_attention_prior(const Study& study) {
   for (const double t : study.model.temperatures) {
     if (!(t > 0.0)) refuse_beside_prior("model.temperature", fmt::format("{}", t), "above 0");
   }
-  if (study.sample.sampler != Sampler::kExact && study.sample.sampler != Sampler::kHmc) {
-    refuse_beside_prior("sample.sampler", fmt::format("\"{}\"", word_of(study.sample.sampler)),
-                        "\"exact\" (NUTS over attention and order parameters) or \"hmc\"");
+  const Sampler sampler = study.sample.sampler;
+  if (sampler != Sampler::kAuto && sampler != Sampler::kExact && sampler != Sampler::kHmc) {
+    refuse_beside_prior("sample.sampler", fmt::format("\"{}\"", word_of(sampler)),
+                        "\"auto\", \"exact\" (the same: NUTS over attention and order "
+                        "parameters) or \"hmc\"");
   }
   if (study.sample.metric == SampleMetric::kInformation) {
     refuse_beside_prior("sample.metric", "\"information\"",

@@ -35,6 +35,8 @@ void forget_files(Study& study) {
 std::string hash_without(const Study& study, const std::vector<std::string>& left_out) {
   Study hashed = study;
   hashed.threads = 0;
+  // "exact" was the default once. The states of chains say which sampler made them.
+  if (hashed.sample.sampler == Sampler::kAuto) hashed.sample.sampler = Sampler::kExact;
   forget_files(hashed);
   return sha256_hex(study_text(hashed, left_out));
 }

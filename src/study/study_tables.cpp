@@ -243,10 +243,11 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
   using S = SampleOptions;
   using namespace sampling;  // its limits
   static const OptionTable<S> table = {{
-      option(
-          "sampler", &S::sampler, choice<Sampler>(),
-          "exact draws U alone, through a chain of Wishart matrices; take it unless you need the "
-          "weights. The others draw all weights. langevin is biased."),
+      option("sampler", &S::sampler, choice<Sampler>(),
+             "auto takes exact or collapsed, whichever costs less, and the result says which. Both "
+             "are right at every width. exact draws U alone, through a chain of Wishart matrices; "
+             "collapsed draws the first layer, and suits many paths with narrow layers. The others "
+             "draw all weights. langevin is biased."),
       option("chains", &S::chains, integer<int>(1, kMostChains),
              "independent chains. Take at least 4, so that R-hat sees whether they agree."),
       option("draws", &S::draws, integer<int>(1, kMostDraws),
@@ -269,12 +270,13 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
           "max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
           "exact and nuts: at most 2^depth - 1 leapfrog steps for a draw. Raise it if draws stop "
           "at it."),
-      option("replicas", &S::replicas,
-             unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
-             "model.attention_prior: replicas of each chain, at inverse temperatures of the "
-             "likelihood from 1 to 0; 1 = no replica exchange, 0 = by the number of labels. Raise "
-             "it if chains "
-             "disagree."),
+      option(
+          "replicas", &S::replicas,
+          unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
+          "model.attention_prior and sampler = \"collapsed\": replicas of each chain, at inverse "
+          "temperatures of the likelihood from 1 to 0; 1 = no replica exchange, 0 = by the "
+          "number of labels, or 1 for collapsed, which needs more for the evidence. Raise it if "
+          "chains disagree."),
       option("attention_start", &S::attention_start,
              unless(SampleOptions{}.attention_start, choice<AttentionStart>()),
              "model.attention_prior: where the attention of each chain starts, as in [solve]. With "
@@ -284,7 +286,7 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
           "draws of each chain that the predictor is averaged over; 0: no predictor. Lower it to "
           "save time."),
       option("evidence", &S::evidence, flag(),
-             "also estimate the evidence log p(y); exact sampler only"),
+             "also estimate the evidence log p(y): sampler exact, and collapsed with replicas"),
       option("keep_weights", &S::keep_weights, flag(),
              "keep the draws of all weights in the result; for samplers that draw weights"),
       option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),

@@ -43,9 +43,15 @@ Words<When> words_of(When) {
 
 Words<Sampler> words_of(Sampler) {
   static constexpr Word<Sampler> kWords[] = {
-      {"exact", Sampler::kExact}, {"gibbs", Sampler::kGibbs}, {"nuts", Sampler::kNuts},
-      {"hmc", Sampler::kHmc},     {"mala", Sampler::kMala},   {"langevin", Sampler::kLangevin}};
+      {"auto", Sampler::kAuto},           {"exact", Sampler::kExact},
+      {"collapsed", Sampler::kCollapsed}, {"gibbs", Sampler::kGibbs},
+      {"nuts", Sampler::kNuts},           {"hmc", Sampler::kHmc},
+      {"mala", Sampler::kMala},           {"langevin", Sampler::kLangevin}};
   return kWords;
+}
+
+bool draws_weights(Sampler sampler) {
+  return sampler != Sampler::kAuto && sampler != Sampler::kExact && sampler != Sampler::kCollapsed;
 }
 
 Words<SampleMetric> words_of(SampleMetric) {

@@ -36,14 +36,22 @@ class BartlettChain {
   enum class Coordinates { kSampling, kTrapezoidal };
   explicit BartlettChain(model::Architecture architecture,
                          Coordinates coordinates = Coordinates::kSampling);
-  /// The chain of U_a alone, of C x C: for networks whose other layers are not integrated out.
-  static BartlettChain of_readout(const model::Architecture& architecture);
+  /// The chain of U_lowest, ..., U_L, U_a, for networks whose other layers are not integrated out.
+  /// lowest = L + 1: that of U_a alone, of C x C.
+  static BartlettChain above(const model::Architecture& architecture, int lowest);
 
   [[nodiscard]] const model::Architecture& architecture() const { return architecture_; }
   [[nodiscard]] Index dimension() const { return dimension_; }
   [[nodiscard]] std::vector<std::string> coordinate_names() const;
+  /// Coordinates that belong to one matrix: begin and count.
+  struct Block {
+    Index begin, count;
+  };
+  /// Of B_{L+1}, B_L, ... in this order.
+  [[nodiscard]] std::vector<Block> blocks() const;
 
-  /// The factors at one point: factor[l - 1] = F_l and bartlett[l - 1] = B_l for l = 1..L+1.
+  /// The factors at one point: factor[l - 1] = F_l and bartlett[l - 1] = B_l for l = 1..L+1, of the
+  /// chain above() a layer from F_lowest on.
   struct Factors {
     std::vector<MatrixXd> factor;
     std::vector<MatrixXd> bartlett;
@@ -69,8 +77,7 @@ class BartlettChain {
 
  private:
   BartlettChain() = default;
-  /// Layers from `lowest` up.
-  void build(int lowest, Coordinates coordinates);
+  void build(Coordinates coordinates);
 
   struct Layer {
     Index rows = 0;      // r_l
@@ -86,7 +93,8 @@ class BartlettChain {
     [[nodiscard]] Index first_normal(Index j) const { return full ? 0 : j + 1; }
   };
   model::Architecture architecture_;
-  std::vector<Layer> layers_;  // l = 1..L+1 at [l - 1]
+  std::vector<Layer> layers_;  // l = lowest..L+1 at [l - lowest]
+  int lowest_ = 1;
   Index dimension_ = 0;
 };
 

@@ -48,7 +48,7 @@ double draw_bytes(const Study& study, const tasks::Dataset& dataset) {
     // A triangle while sampling, then the whole matrix, and once more for the file.
     kept += n * (n + 1) / 2 + 2 * n * n;
   }
-  if (sample.keep_weights && sample.sampler != Sampler::kExact) {
+  if (sample.keep_weights && draws_weights(sample.sampler)) {
     double most = 0;
     for (const std::vector<Index>& widths : study.model.widths) {
       most =

@@ -269,7 +269,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
     if (directions == FeatureDirections::kAll) {
       bad_study("sample.sampler",
                 fmt::format("sample.sampler = \"{}\": draws weights, which needs examples, and {} "
-                            "holds Gram matrices; allowed: \"exact\"",
+                            "holds Gram matrices; allowed: \"auto\" or \"exact\"",
                             word_of(study.sample.sampler), dataset.name));
     }
     problem.evaluation.told = paths_tell(*dataset.gram, observer);

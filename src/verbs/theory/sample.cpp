@@ -14,6 +14,7 @@
 #include "headway/core/rng.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
+#include "headway/posterior/collapsed_chain.hpp"
 #include "headway/posterior/evidence.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
@@ -64,17 +65,19 @@ class PointSampler {
     SamplePoint point;
     point.widths = sweep.widths;
     point.temperature = sweep.temperature;
-    point.sampler = word_of(study_.sample.sampler);
+    point.sampler = word_of(task.sampler);
     describe_run(result, point);
     leave_kept_chains(result.kept.chains, result.state, state.records);
     point.sampling_seconds = sink.earlier_seconds() + result.summary.seconds;
     summarize_record(state.records, matrix_sizes(task.architecture), problem_.evaluation, point);
     if (learned_ != nullptr) {
       describe_attention(task, result, state.records, point);
-    } else if (task.keep_positions && !task.exact) {
+    } else if (task.sampler == Sampler::kCollapsed) {
+      describe_collapsed(task, result, point);
+    } else if (task.keep_positions && draws_weights(task.sampler)) {
       point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
     }
-    if (task.exact && study_.sample.evidence && point.complete) {
+    if (task.exact() && study_.sample.evidence && point.complete) {
       estimate_evidence(dynamic_cast<posterior::ExactChain&>(*task.target), state.records, index,
                         point);
     }
@@ -107,19 +110,24 @@ class PointSampler {
   /// What is to be sampled at a point, and how.
   struct Task {
     model::Architecture architecture;
-    bool exact;
+    Sampler sampler;
+    bool learned;
     std::unique_ptr<sampling::Target> target;
     sampling::SamplerOptions options;
     bool keep_positions;
+
+    /// The chain of given attention.
+    [[nodiscard]] bool exact() const { return sampler == Sampler::kExact && !learned; }
   };
   [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
     Task task;
     task.architecture = architecture_of(study_, dataset_, sweep.widths);
-    task.exact = study_.sample.sampler == Sampler::kExact && learned_ == nullptr;
+    task.learned = learned_ != nullptr;
+    task.sampler = sampler_of(study_, task.architecture, problem_.kernels.get());
     if (learned_ != nullptr) {
       task.target = learned_target(study_, dataset_, *learned_, sweep);
     } else {
-      task.target = make_target(task.architecture, sweep, task.exact);
+      task.target = make_target(task.architecture, sweep, task.sampler);
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
                                    problem_.kernels.get(), dataset_.train.labels.size(), index);
@@ -127,7 +135,9 @@ class PointSampler {
       task.options.starts = attention_starts(task);
     }
     task.options.validate(task.target->dimension());
-    task.keep_positions = task.exact ? study_.sample.evidence : study_.sample.keep_weights;
+    task.keep_positions = task.exact()                          ? study_.sample.evidence
+                          : task.sampler == Sampler::kCollapsed ? false
+                                                                : study_.sample.keep_weights;
     return task;
   }
 
@@ -161,10 +171,10 @@ class PointSampler {
   }
 
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
-      const model::Architecture& architecture, const SweepPoint& sweep, bool exact) const {
+      const model::Architecture& architecture, const SweepPoint& sweep, Sampler sampler) const {
     std::string fingerprint =
         fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
-                    word_of(study_.sample.sampler), fmt::join(sweep.widths, ","), sweep.temperature,
+                    word_of(sampler), fmt::join(sweep.widths, ","), sweep.temperature,
                     fmt::join(architecture.variances, ","), dataset_.content_hash);
     // Left out where they are as usual, so that states of older versions fit.
     const Readout readout = readout_of(study_, dataset_);
@@ -172,8 +182,12 @@ class PointSampler {
     if (study_.model.attention != AttentionKind::kSoftmax) {
       fingerprint += fmt::format(" attention {}", word_of(study_.model.attention));
     }
-    if (exact) {
+    if (sampler == Sampler::kExact) {
       return std::make_unique<posterior::ExactChain>(
+          architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
+    }
+    if (sampler == Sampler::kCollapsed) {
+      return std::make_unique<posterior::CollapsedChain>(
           architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
     }
     return std::make_unique<posterior::WeightPosterior>(
@@ -186,13 +200,30 @@ class PointSampler {
     if (point.draws == 0) return;
     summarize_attention(records, matrix_sizes(task.architecture), point);
     if (task.options.replicas > 1 && study_.sample.evidence) {
-      summarize_replicas(result.state, static_cast<double>(learned_->labels->size()), point);
+      const ReplicaSummary replicas =
+          summarize_replicas(result.state, static_cast<double>(learned_->labels->size()), point);
+      point.attention->exchange_rate = replicas.exchange_rate;
+      point.attention->integral_log_evidence = replicas.integral_log_evidence;
+      point.attention->integral_log_evidence_error = replicas.integral_log_evidence_error;
     } else if (task.options.replicas == 1) {
       point.evidence_reason = "sample.replicas = 1: the evidence needs replicas";
     }
     if (task.keep_positions) {
       keep_attention_weights(records, dynamic_cast<const posterior::LearnedChain&>(*task.target),
                              point);
+    }
+  }
+
+  /// Evidence by replicas, where there are some.
+  void describe_collapsed(const Task& task, const sampling::SamplingResult& result,
+                          SamplePoint& point) const {
+    if (point.draws == 0 || !study_.sample.evidence) return;
+    if (task.options.replicas > 1) {
+      summarize_replicas(result.state, static_cast<double>(dataset_.train.labels.size()), point);
+    } else {
+      point.evidence_reason =
+          "the collapsed sampler needs replicas for it: sample.sampler = \"collapsed\" with "
+          "sample.replicas, 8 for a start";
     }
   }
 
@@ -298,13 +329,13 @@ SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Ob
   check_sampling(study);
   const auto prepared = std::make_shared<Prepared>();
   prepared->study = study;
-  const bool exact = study.sample.sampler == Sampler::kExact;
   if (learns_attention(study)) {
     prepared->learned = make_learned_problem(study, dataset, observer);
     prepared->problem = outline_problem(dataset);
   } else {
-    prepared->problem = make_problem(prepared->study, dataset, observer,
-                                     exact ? FeatureDirections::kUsed : FeatureDirections::kAll);
+    prepared->problem = make_problem(
+        prepared->study, dataset, observer,
+        draws_weights(study.sample.sampler) ? FeatureDirections::kAll : FeatureDirections::kUsed);
   }
   return {[&dataset, &observer, hooks, known, prepared](const Shard& shard) {
             return sample_part(*prepared, dataset, observer, hooks, known, shard);

@@ -8,6 +8,7 @@
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/posterior/collapsed_chain.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
 
 namespace headway {
@@ -21,6 +22,13 @@ constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" estima
 // (apps/benchmarks/README.md).
 constexpr Index kFewUnknowns = 10;
 constexpr double kGradientsPerTransition = 10.0;
+// What an effective draw takes, about (measured with 4 to 20 paths, N = 3 to 100): sweeps of the
+// collapsed chain, and gradients of the exact one, where some N_l < C p_l at least that many.
+constexpr double kSweepsOfDraw = 3.0;
+constexpr double kGradientsOfDraw = 20.0;
+constexpr double kNarrowGradientsOfDraw = 500.0;
+// The exact chain also gives the evidence, so the other must gain this much.
+constexpr double kWantedGain = 4.0;
 // Replicas of a chain with learned attention: how far a posterior is from its prior, in deviations,
 // grows as the root of the number of labels. 5 to 8 exchange in 60 to 75 % of the trials with 6
 // labels (measured).
@@ -31,11 +39,12 @@ constexpr double kEnergyTolerance = 1e-3;  // that is half of it in the log dens
 /// The exact chain runs on NUTS, Gibbs in sweeps. The others have the same words.
 sampling::SamplerKind sampler_kind(Sampler sampler) {
   if (sampler == Sampler::kExact) return sampling::SamplerKind::kNuts;
-  if (sampler == Sampler::kGibbs) return sampling::SamplerKind::kSweep;
+  if (sampler == Sampler::kCollapsed || sampler == Sampler::kGibbs)
+    return sampling::SamplerKind::kSweep;
   return parse_word<sampling::SamplerKind>("sample.sampler", word_of(sampler));
 }
 
-sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
+sampling::MetricKind metric_kind(const SampleOptions& sample, Sampler sampler, Index dimension,
                                  const theory::PathKernels* kernels) {
   using sampling::MetricKind;
   if (sample.metric == SampleMetric::kDense) return MetricKind::kDense;
@@ -43,7 +52,7 @@ sampling::MetricKind metric_kind(const SampleOptions& sample, Index dimension,
   if (sample.metric == SampleMetric::kDiagonal) return MetricKind::kDiagonal;
   if (sample.metric == SampleMetric::kUnit) return MetricKind::kUnit;
   if (dimension <= kFewUnknowns) return MetricKind::kDense;
-  if (sample.sampler == Sampler::kExact && kernels != nullptr && sample.warmup > 0) {
+  if (sampler == Sampler::kExact && kernels != nullptr && sample.warmup > 0) {
     const double information =
         sampling::information_evaluations(sample.warmup) * kernels->cost().hessian_flops;
     const double warmup =
@@ -76,7 +85,7 @@ void check_sampling(const Study& study) {
                       {"model.temperature"});
   }
   const SampleOptions& sample = study.sample;
-  if (sample.metric == SampleMetric::kInformation && sample.sampler != Sampler::kExact &&
+  if (sample.metric == SampleMetric::kInformation && draws_weights(sample.sampler) &&
       sample.sampler != Sampler::kGibbs) {
     throw OptionError(
         fmt::format("sample.metric = \"information\": needs sample.sampler = \"exact\"; for \"{}\" "
@@ -86,13 +95,28 @@ void check_sampling(const Study& study) {
   }
 }
 
+Sampler sampler_of(const Study& study, const model::Architecture& architecture,
+                   const theory::PathKernels* kernels) {
+  if (study.sample.sampler != Sampler::kAuto) return study.sample.sampler;
+  if (kernels == nullptr || kernels->features().rows() == 0) return Sampler::kExact;
+  const double gradients =
+      has_singular_matrix(architecture) ? kNarrowGradientsOfDraw : kGradientsOfDraw;
+  const double exact = gradients * kernels->cost().evaluation_flops;
+  const double collapsed =
+      kSweepsOfDraw * posterior::CollapsedChain::sweep_flops(architecture, kernels->examples(),
+                                                             kernels->feature_count());
+  return exact < kWantedGain * collapsed ? Sampler::kExact : Sampler::kCollapsed;
+}
+
 std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem) {
   const theory::PathKernels& kernels = *problem.kernels;
   theory::PathKernelOptions options;
   options.form = theory::KernelForm::kStored;
   options.energy_tolerance = kEnergyTolerance;
-  if (study.sample.sampler != Sampler::kExact || kernels.form() != theory::KernelForm::kStored ||
+  const Sampler sampler = study.sample.sampler;
+  if ((sampler != Sampler::kAuto && sampler != Sampler::kExact) ||
+      kernels.form() != theory::KernelForm::kStored ||
       !theory::kernel_cost(kernels.sizes(), options).compact) {
     return problem.kernels;
   }
@@ -104,8 +128,9 @@ sampling::SamplerOptions sampler_options(const Study& study,
                                          const theory::PathKernels* kernels, Index labels,
                                          std::size_t point) {
   const SampleOptions& sample = study.sample;
+  const Sampler sampler = sampler_of(study, architecture, kernels);
   sampling::SamplerOptions options;
-  options.sampler = sampler_kind(sample.sampler);
+  options.sampler = sampler_kind(sampler);
   options.chains = sample.chains;
   options.draws = sample.draws;
   options.warmup = sample.warmup;
@@ -113,20 +138,22 @@ sampling::SamplerOptions sampler_options(const Study& study,
   options.seed = study.seed;
   options.first_stream = point_stream(point, 0);
   options.threads = resolve_threads(study.threads);
-  options.metric = metric_kind(sample, dimension, kernels);
+  options.metric = metric_kind(sample, sampler, dimension, kernels);
   // The exact chain's target is smooth and has few dimensions. Longer steps than the general
   // default give more effective draws a second: 0.65 a third more than 0.8 (measured). With many
   // unknowns and the information metric 0.6 is best (measured with 147 unknowns at N = 20 and 200).
   // At 0.5 trajectories at large widths end regularly on the far side of the mode: distances from
   // it hardly change, and tails mix two to three times slower. At small widths 0.65 costs up to
   // twice the gradients. A singular U_l has tails too steep for such steps, with a few divergences.
-  if (sample.sampler == Sampler::kExact && sampling::is_full_matrix(options.metric)) {
+  if (sampler == Sampler::kExact && sampling::is_full_matrix(options.metric)) {
     const bool smooth =
         options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
   }
   if (learns_attention(study)) {
     options.replicas = sample.replicas == 0 ? automatic_replicas(labels) : sample.replicas;
+  } else if (sampler == Sampler::kCollapsed) {
+    options.replicas = std::max(1, sample.replicas);
   }
   if (sample.target_accept > 0.0) options.target_accept = sample.target_accept;
   options.max_tree_depth = sample.max_tree_depth;

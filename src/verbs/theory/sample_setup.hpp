@@ -16,13 +16,20 @@ bool has_singular_matrix(const model::Architecture& architecture);
 /// Error{kBadStudy} for settings of [model] and [sample] that do not fit each other.
 void check_sampling(const Study& study);
 
+/// What runs at a point of these widths: the study's sampler, and for "auto" the exact chain or the
+/// collapsed one, whichever takes fewer operations for an effective draw, about. Learned attention
+/// and data without examples have the exact chain alone. `kernels`: null where attention is
+/// learned.
+Sampler sampler_of(const Study& study, const model::Architecture& architecture,
+                   const theory::PathKernels* kernels);
+
 /// Kernels for the exact chain: those of the theory, or the same in half the memory and time where
 /// that changes the log density by less than a draw could tell.
 std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem);
 
-/// [sample] for a target of `dimension` unknowns at sweep point `point`, from 0. `kernels`:
-/// null where attention is learned. `labels`: P C.
+/// [sample], with the sampler of sampler_of(), for a target of `dimension` unknowns at sweep point
+/// `point`, from 0. `kernels`: null where attention is learned. `labels`: P C.
 sampling::SamplerOptions sampler_options(const Study& study,
                                          const model::Architecture& architecture, Index dimension,
                                          const theory::PathKernels* kernels, Index labels,
