@@ -2,11 +2,13 @@
 // H = (2, 2)), one thread.
 //   benchmark_sampling PATH_FEATURES.h5 [temperature]
 //   benchmark_sampling one-shot               the exact chain at P = 600, p = 16
+//   benchmark_sampling many-paths             bilinear sequence regression, 20 paths and N_1 = 4
 //   benchmark_sampling metrics [temperature] [limit]     its metrics over unknowns and widths
 // for example tests/data/golden/hmm4_paths.h5. Every time is a median over repeats.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -25,6 +27,7 @@
 #include "headway/error.hpp"
 #include "headway/numerics/blas.hpp"
 #include "headway/path_kernels.hpp"
+#include "headway/posterior/collapsed_chain.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
 #include "headway/sampling/diagnostics.hpp"
@@ -168,9 +171,10 @@ class FirstLayerRecorder final : public sampling::DrawRecorder {
 struct SamplerRow {
   const char* name;
   sampling::SamplerKind kind;
-  bool exact;
+  enum { kExact, kCollapsed, kWeights } over;
   Index width;
   int chains, warmup, draws;
+  Index readout_width = 0;  // 0: as the others
 };
 
 void print_sampler_header() {
@@ -180,10 +184,15 @@ void print_sampler_header() {
 
 // One sampler run: effective draws a second of the slowest entry of U_1.
 void measure_sampler(const Problem& problem, const SamplerRow& row) {
-  const model::Architecture architecture =
+  model::Architecture architecture =
       model::uniform_architecture(problem.heads, row.width, 1.0, problem.outputs);
+  if (row.readout_width > 0) architecture.widths.back() = row.readout_width;
   std::unique_ptr<sampling::Target> target;
-  if (row.exact) {
+  const bool exact = row.over == SamplerRow::kExact;
+  if (row.over == SamplerRow::kCollapsed) {
+    target = std::make_unique<posterior::CollapsedChain>(architecture, problem.temperature,
+                                                         problem.kernels, problem.no_test_features);
+  } else if (exact) {
     target = std::make_unique<posterior::ExactChain>(architecture, problem.temperature,
                                                      problem.kernels, problem.no_test_features);
   } else {
@@ -197,7 +206,7 @@ void measure_sampler(const Problem& problem, const SamplerRow& row) {
   options.draws = row.draws;
   options.threads = 1;
   options.keep_draws = false;
-  if (row.exact) {  // as `headway sample` chooses
+  if (exact) {  // as `headway sample` chooses
     const bool dense = target->dimension() <= 60;
     options.metric = dense ? sampling::MetricKind::kDense : sampling::MetricKind::kInformation;
     options.target_accept = dense ? 0.65 : 0.5;
@@ -222,15 +231,24 @@ void compare_samplers(const Problem& problem) {
   fmt::print("\nSamplers side by side, seconds after warm-up on one thread\n");
   print_sampler_header();
   for (const SamplerRow& row : {
-           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, true, 10, 4, 500, 1000},
-           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, true, 100, 4, 500, 1000},
-           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, true, 1000, 4, 500, 1000},
-           SamplerRow{"weights, Gibbs", SamplerKind::kSweep, false, 10, 4, 500, 4000},
-           SamplerRow{"weights, NUTS", SamplerKind::kNuts, false, 10, 4, 200, 200},
-           SamplerRow{"weights, HMC", SamplerKind::kStaticHmc, false, 10, 4, 200, 200},
-           SamplerRow{"weights, MALA", SamplerKind::kMala, false, 10, 4, 2000, 4000},
-           SamplerRow{"weights, Langevin (biased)", SamplerKind::kLangevin, false, 10, 4, 2000,
+           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, SamplerRow::kExact, 10, 4, 500,
+                      1000},
+           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, SamplerRow::kExact, 100, 4, 500,
+                      1000},
+           SamplerRow{"exact chain, NUTS", SamplerKind::kNuts, SamplerRow::kExact, 1000, 4, 500,
+                      1000},
+           SamplerRow{"collapsed chain", SamplerKind::kSweep, SamplerRow::kCollapsed, 10, 4, 500,
+                      1000},
+           SamplerRow{"collapsed chain", SamplerKind::kSweep, SamplerRow::kCollapsed, 100, 4, 50,
+                      200},
+           SamplerRow{"weights, Gibbs", SamplerKind::kSweep, SamplerRow::kWeights, 10, 4, 500,
                       4000},
+           SamplerRow{"weights, NUTS", SamplerKind::kNuts, SamplerRow::kWeights, 10, 4, 200, 200},
+           SamplerRow{"weights, HMC", SamplerKind::kStaticHmc, SamplerRow::kWeights, 10, 4, 200,
+                      200},
+           SamplerRow{"weights, MALA", SamplerKind::kMala, SamplerRow::kWeights, 10, 4, 2000, 4000},
+           SamplerRow{"weights, Langevin (biased)", SamplerKind::kLangevin, SamplerRow::kWeights,
+                      10, 4, 2000, 4000},
        }) {
     measure_sampler(problem, row);
   }
@@ -259,14 +277,46 @@ void measure_one_shot_scale() {
   fmt::print("\nOne-shot scale (P = 600, N_0 = 192, p = 16, T = 0.01), seconds after warm-up\n");
   print_sampler_header();
   for (const Index width : {20, 200}) {
-    measure_sampler(problem,
-                    {"exact chain, NUTS", sampling::SamplerKind::kNuts, true, width, 2, 150, 400});
+    measure_sampler(problem, {"exact chain, NUTS", sampling::SamplerKind::kNuts, SamplerRow::kExact,
+                              width, 2, 150, 400});
   }
+}
+
+// y = <X, S> / sqrt(L D) + noise of variance 1/2, S = V U / sqrt(4), L = D = 20, P = 399: a path
+// for each of L positions (arXiv 2410.18858).
+void measure_many_paths() {
+  constexpr Index kSide = 20, kRank = 4, kExamples = 399;
+  Problem problem;
+  problem.heads = {static_cast<int>(kSide)};
+  problem.temperature = 0.5;
+  Rng rng(1, StreamPurpose::kTrainExamples);
+  const auto normal = [&rng](Index rows, Index columns) {
+    MatrixXd m(rows, columns);
+    rng.fill_normal({m.data(), static_cast<std::size_t>(m.size())});
+    return m;
+  };
+  const MatrixXd v = normal(kSide, kRank), u = normal(kRank, kSide);
+  const MatrixXd signal = (v * u).transpose() / std::sqrt(static_cast<double>(kRank));
+  const MatrixXd x = normal(kExamples, kSide * kSide) / static_cast<double>(kSide);
+  const MatrixXd labels =
+      x * signal.reshaped() + std::sqrt(problem.temperature) * normal(kExamples, 1);
+  problem.kernels = theory::make_path_kernels(x, labels, kSide);
+  problem.no_test_features = std::make_shared<const MatrixXd>();
+  fmt::print("\nBilinear sequence regression (20 paths, P = 399, N_1 = 4, N_a = 400)\n");
+  print_sampler_header();
+  using sampling::SamplerKind;
+  measure_sampler(problem, {"collapsed chain", SamplerKind::kSweep, SamplerRow::kCollapsed, kRank,
+                            1, 200, 2000, 400});
+  measure_sampler(problem, {"exact chain, NUTS", SamplerKind::kNuts, SamplerRow::kExact, kRank, 1,
+                            20, 20, 400});
+  measure_sampler(problem, {"weights, Gibbs", SamplerKind::kSweep, SamplerRow::kWeights, kRank, 1,
+                            100, 400, 400});
 }
 
 int run(std::span<char* const> arguments) {
   if (arguments.size() < 2) {
-    fmt::print(stderr, "usage: {} PATH_FEATURES.h5 [temperature] | one-shot | metrics\n",
+    fmt::print(stderr,
+               "usage: {} PATH_FEATURES.h5 [temperature] | one-shot | many-paths | metrics\n",
                arguments[0]);
     return static_cast<int>(ErrorKind::kUsage);
   }
@@ -276,6 +326,10 @@ int run(std::span<char* const> arguments) {
   };
   if (std::string(arguments[1]) == "one-shot") {
     measure_one_shot_scale();
+    return 0;
+  }
+  if (std::string(arguments[1]) == "many-paths") {
+    measure_many_paths();
     return 0;
   }
   if (std::string(arguments[1]) == "metrics") {

@@ -48,7 +48,7 @@ std::vector<ExplainedTable> sample_tables() {
         {"ESS bulk, tail", "fewest effective draws, for means and for quantiles"},
         {"ESS/s", "effective draws for each second of sampling"},
         {"divergent", "steps of the integrator that went wrong; should be 0"},
-        {"log evidence", "log p(y) in nats, with its error; exact sampler only"},
+        {"log evidence", "log p(y) in nats, with its error: of the exact sampler, and of replicas"},
         kSecondsColumn,
         {"*, +", "marks a run that is not usable, and one that was interrupted"}}},
       {"Second table, means beside the theory",
@@ -69,23 +69,25 @@ std::vector<ExplainedTable> sample_tables() {
 
 Verb sample_verb() {
   return make_shared_verb(
-      Verb{.name = "sample",
-           .summary = "draw from the exact posterior, with error bars, beside the theory",
-           .sections = {kAttentionPriorSection, "sample"},
-           .own = {kShardOption, kPointOption},
-           .about =
-               "Draws from the posterior of a network of finite width and puts its means, with "
-               "their "
-               "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the "
-               "check "
-               "of the theory where the network is narrow. The sampler \"exact\" works at every "
-               "width; "
-               "the others draw all weights and are there to check it. After Ctrl-C, or when it is "
-               "killed, the same command goes on from its checkpoints.",
-           .tables = sample_tables(),
-           .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
-                         "one width of a study; keep all draws"},
-                        {"headway sample four.h5", "every point of a result of solve"}}},
+      Verb{
+          .name = "sample",
+          .summary = "draw from the exact posterior, with error bars, beside the theory",
+          .sections = {kAttentionPriorSection, "sample"},
+          .own = {kShardOption, kPointOption},
+          .about =
+              "Draws from the posterior of a network of finite width and puts its means, with "
+              "their "
+              "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the "
+              "check "
+              "of the theory where the network is narrow. The samplers \"exact\" and \"collapsed\" "
+              "work at every width, and \"auto\" takes the one that costs less; the others draw "
+              "all "
+              "weights and are there to check them. After Ctrl-C, or when it is "
+              "killed, the same command goes on from its checkpoints.",
+          .tables = sample_tables(),
+          .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
+                        "one width of a study; keep all draws"},
+                       {"headway sample four.h5", "every point of a result of solve"}}},
       theory_course<SampleResult>("sample", {.goes_on = true,
                                              .kind = TheoryVerb::kSamples,
                                              .compute = &compute_sample,

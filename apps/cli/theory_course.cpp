@@ -93,20 +93,26 @@ void warn_of_idle_options(const Options& options, const TheoryJob& job, bool sam
         "no attention is learned, since the study has no model.attention_prior", observer);
   }
   if (!samples) return;
-  if (study.sample.sampler == Sampler::kGibbs) {
+  const Sampler sampler = study.sample.sampler;
+  if (sampler == Sampler::kGibbs || sampler == Sampler::kCollapsed) {
     warn_of_unused(options, {"sample.metric", "sample.target_accept", "sample.max_tree_depth"},
-                   "sample.sampler = \"gibbs\" has no trajectories", observer);
+                   fmt::format("sample.sampler = \"{}\" has no trajectories", word_of(sampler)),
+                   observer);
   }
-  const bool exact = study.sample.sampler == Sampler::kExact;
-  if (exact && study.sample.keep_weights && !headway::learns_attention(study)) {
+  if (!headway::draws_weights(sampler) && study.sample.keep_weights &&
+      !headway::learns_attention(study)) {
     observer.warning(
-        "sample.keep_weights = true has no effect: sample.sampler = \"exact\" draws no weights");
+        fmt::format("sample.keep_weights = true has no effect: sample.sampler = \"{}\" keeps no "
+                    "weights",
+                    word_of(sampler)));
   }
-  if (!exact && study.sample.evidence && is_set(options, "sample.evidence")) {
+  if (headway::draws_weights(sampler) && study.sample.evidence &&
+      is_set(options, "sample.evidence")) {
     observer.warning(
         fmt::format("sample.evidence = true has no effect: only sample.sampler = "
-                    "\"exact\" gives the evidence, and this is \"{}\"",
-                    word_of(study.sample.sampler)));
+                    "\"exact\", and \"collapsed\" with replicas, give the evidence, and this is "
+                    "\"{}\"",
+                    word_of(sampler)));
   }
 }
 

@@ -113,7 +113,7 @@ class Output(ProgramTest):
         self.assertEqual(dict(arviz.from_dict(posterior=posterior).posterior.sizes)["draw"], 60)
 
     def test_every_sampler_runs(self):
-        for sampler in ("exact", "gibbs", "nuts", "hmc", "mala", "langevin"):
+        for sampler in ("exact", "collapsed", "gibbs", "nuts", "hmc", "mala", "langevin"):
             with self.subTest(sampler=sampler):
                 process = run("sample", self.study, *QUICK, "--set", f"sample.sampler={sampler}",
                               "--json")
@@ -214,7 +214,7 @@ class Checkpoints(ProgramTest):
         return lambda folder: os.path.exists(os.path.join(folder, f"point_{point}.h5"))
 
     def test_interrupt_and_resume_give_the_bits_of_an_uninterrupted_run(self):
-        for sampler in ("exact", "gibbs"):
+        for sampler in ("exact", "collapsed", "gibbs"):
             with self.subTest(sampler=sampler):
                 arguments = self.arguments(sampler)
                 whole, parts = self.path(sampler + "-whole.h5"), self.path(sampler + "-parts.h5")

@@ -18,6 +18,7 @@ TEST_CASE("exact chains agree at widths below the number of paths") {
   study.task.as<tasks::HiddenMarkovChainOptions>().features = 8;
   study.task.as<tasks::HiddenMarkovChainOptions>().test_examples = 1;
   study.model.widths = {{2}, {3}};
+  study.sample.sampler = Sampler::kExact;
   study.sample.draws = 500;
   study.sample.warmup = 500;
   study.sample.predictor_draws = 0;

@@ -1,11 +1,12 @@
-// All samplers of one posterior agree: block Gibbs and NUTS on all weights, and NUTS on the exact
-// chain of eq. 34, which has no weights. Only order parameters and predictors are compared, because
-// nothing else of the weights is identified.
+// All samplers of one posterior agree: block Gibbs and NUTS on all weights, the collapsed chain,
+// and NUTS on the exact chain of eq. 34, which has no weights. Only order parameters and predictors
+// are compared, because nothing else of the weights is identified.
 #include <algorithm>
 #include <cmath>
 
 #include "catch.hpp"
 #include "chance.hpp"
+#include "headway/posterior/collapsed_chain.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
 #include "headway/sampling/sample.hpp"
@@ -21,8 +22,8 @@ using testing::random_weight_data;
 using testing::WeightData;
 using testing::WeightProblem;
 
-// There are about 100 comparisons in this file.
-const double kBound = testing::largest_chain_z(100);
+// There are about 150 comparisons in this file.
+const double kBound = testing::largest_chain_z(150);
 
 // Per kept draw: the entries of every U_l and of U_a, and f on the first test examples. One column
 // a quantity.
@@ -162,6 +163,25 @@ TEST_CASE("Block Gibbs agrees with the exact chain") {
   check(two_layers(), exact_two_layers());
   check(singular(), exact_draws(singular()));
   check(two_outputs(), exact_draws(two_outputs()));
+}
+
+Quantities collapsed_draws(const WeightProblem& problem) {
+  const WeightData data = explained_data(problem);
+  CollapsedChain chain(problem.architecture, problem.temperature, data.kernels, data.test_features);
+  return run(chain, options_of(sampling::SamplerKind::kSweep, 4000));
+}
+
+TEST_CASE("The collapsed chain agrees with the exact chain and with block Gibbs") {
+  const auto check = [&](const WeightProblem& problem, const Quantities& other) {
+    INFO(testing::describe(problem));
+    const double largest = largest_deviation(collapsed_draws(problem), other);
+    INFO("largest deviation " << largest << " standard errors");
+    CHECK(largest < kBound);
+  };
+  check(two_layers(), exact_two_layers());
+  check(singular(), exact_draws(singular()));
+  check(two_outputs(),
+        weight_draws(two_outputs(), options_of(sampling::SamplerKind::kSweep, 10000)));
 }
 
 TEST_CASE("All weight samplers agree with ten times as many draws", "[.long]") {

@@ -120,8 +120,7 @@ TEST_CASE("A sweep returns the log density of where it ends, and the prior is dr
   for (const double beta : {1.0, 0.3}) {
     chain.set_inverse_temperature(beta);
     const double density = chain.sweep(rng, x);
-    const double likelihood =
-        chain.log_likelihood(x) + 0.5 * count * std::log(problem.temperature);
+    const double likelihood = chain.log_likelihood(x) + 0.5 * count * std::log(problem.temperature);
     CHECK_THAT(density, WithinRel(upper.log_prior(x.head(upper.dimension()), gradient) -
                                       0.5 * x.tail(x.size() - upper.dimension()).squaredNorm() +
                                       beta * likelihood,

@@ -36,8 +36,8 @@ TEST_CASE("learned attention refuses what it cannot use, with what it can") {
        "model.heads = [2, 1]: must be absent, and its place model.attention_prior.heads," + beside},
       {{"model.temperature=[0.1, 0]"}, "model.temperature = 0: must be above 0" + beside},
       {{"sample.sampler=\"mala\""},
-       "sample.sampler = \"mala\": must be \"exact\" (NUTS over attention and order parameters) or "
-       "\"hmc\"" +
+       "sample.sampler = \"mala\": must be \"auto\", \"exact\" (the same: NUTS over attention and "
+       "order parameters) or \"hmc\"" +
            beside},
       {{"sample.metric=\"information\""},
        "sample.metric = \"information\": must be \"auto\", \"unit\", \"diagonal\" or \"dense\"" +
@@ -68,14 +68,16 @@ TEST_CASE("learned attention refuses what it cannot use, with what it can") {
         "none");
 }
 
-TEST_CASE("replicas need learned attention") {
+TEST_CASE("replicas need learned attention or the collapsed sampler") {
   const std::string given = "[task]\nkind = \"dataset\"\nfile = \"x.h5\"\n";
   CHECK(fault({"sample.replicas=1"}, given) == "none");
   CHECK(fault({"sample.replicas=2"}, given) ==
         "--set sample.replicas=2: sample.replicas = 2: must be 0 or 1 without "
-        "model.attention_prior");
+        "model.attention_prior or sample.sampler = \"collapsed\"");
+  CHECK(fault({"sample.replicas=2", "sample.sampler=\"collapsed\""}, given) == "none");
   CHECK(fault({}, given + "[sample]\nchains = 2\nreplicas = 5\n") ==
-        "s.toml:6: sample.replicas = 5: must be 0 or 1 without model.attention_prior");
+        "s.toml:6: sample.replicas = 5: must be 0 or 1 without model.attention_prior or "
+        "sample.sampler = \"collapsed\"");
 }
 
 TEST_CASE("a task of training makes no examples of the theory, and says which do") {

@@ -67,7 +67,8 @@ TEST_CASE("sampling at temperature 0 and metrics that a sampler lacks are refuse
         Fault{"model.temperature = 0: sampling needs a temperature > 0", {"model.temperature"}});
   study.model.temperatures = {0.1};
   study.sample.metric = SampleMetric::kInformation;
-  for (const Sampler sampler : {Sampler::kExact, Sampler::kGibbs}) {  // a sweep has no metric
+  for (const Sampler sampler : {Sampler::kAuto, Sampler::kExact, Sampler::kCollapsed,
+                                Sampler::kGibbs}) {  // a sweep has no metric
     study.sample.sampler = sampler;
     CHECK(fault(study).first == "none");
   }
@@ -121,6 +122,7 @@ TEST_CASE("settings of [sample] reach the sampler, each point with streams of it
   CHECK(first.first_stream == point_stream(0, 0));
   CHECK(second.first_stream == point_stream(1, 0));
   const std::pair<Sampler, SamplerKind> kinds[] = {
+      {Sampler::kAuto, SamplerKind::kNuts},  {Sampler::kCollapsed, SamplerKind::kSweep},
       {Sampler::kExact, SamplerKind::kNuts}, {Sampler::kGibbs, SamplerKind::kSweep},
       {Sampler::kNuts, SamplerKind::kNuts},  {Sampler::kHmc, SamplerKind::kStaticHmc},
       {Sampler::kMala, SamplerKind::kMala},  {Sampler::kLangevin, SamplerKind::kLangevin}};

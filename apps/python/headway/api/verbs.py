@@ -181,7 +181,7 @@ def sample(study: Source | None = None, *, data: Data | None = None, **given: An
     """Draw from the exact posterior at finite width, with error bars and diagnostics.
 
     The answer is that of the program `headway sample`, to the last bit. The sampler "exact" draws the order
-    parameters U; the others draw all weights of the network.
+    parameters U, "collapsed" the first layer and U, and "auto" takes one of them. The others draw all weights.
 
     Parameters
     ----------
