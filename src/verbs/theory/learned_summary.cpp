@@ -100,8 +100,8 @@ void summarize_attention(const std::vector<ChainRecord>& chains, const std::vect
   attention.log_likelihood = by_chain(log_likelihood);
 }
 
-ReplicaSummary summarize_replicas(const sampling::Checkpoint& state, double data_count,
-                                  SamplePoint& point) {
+ReplicaEvidence summarize_replicas(const sampling::Checkpoint& state, double data_count,
+                                   SamplePoint& point) {
   std::vector<posterior::TemperedDraws> chains;
   double exchanges = 0.0;
   double attempts = 0.0;
@@ -121,17 +121,17 @@ ReplicaSummary summarize_replicas(const sampling::Checkpoint& state, double data
     }
     chains.push_back(std::move(one));
   }
-  ReplicaSummary summary{};
-  summary.exchange_rate = exchanges / attempts;
+  ReplicaEvidence found;
+  found.exchange_rate = exchanges / attempts;
   const posterior::TemperedEvidence evidence = posterior::tempered_evidence(chains);
   const double constant = -0.5 * data_count * std::log(2.0 * std::numbers::pi);
   point.log_evidence = evidence.bridge + constant;
   point.log_evidence_error = evidence.bridge_error;
-  summary.integral_log_evidence = evidence.integral + constant;
-  summary.integral_log_evidence_error = evidence.integral_error;
+  found.integral = evidence.integral + constant;
+  found.integral_error = evidence.integral_error;
   if (std::isnan(point.log_evidence)) {
     point.evidence_reason = "too few draws, or a replica without a finite log likelihood";
-    return summary;
+    return found;
   }
   if (!evidence.chains_agree) {
     point.warnings.push_back(fmt::format(
@@ -143,14 +143,14 @@ ReplicaSummary summarize_replicas(const sampling::Checkpoint& state, double data
     point.warnings.push_back(fmt::format(
         "log evidence is {:.3f} by bridge sampling and {:.3f} by thermodynamic integration, more "
         "than {:g} errors apart. Raise sample.replicas or sample.draws",
-        point.log_evidence, summary.integral_log_evidence, kWrongEvidence));
+        point.log_evidence, found.integral, kWrongEvidence));
   }
-  if (summary.exchange_rate < kSmallestExchange) {
+  if (found.exchange_rate < kSmallestExchange) {
     point.warnings.push_back(
         fmt::format("replicas exchange in {:.0f} % of the trials. Raise sample.replicas",
-                    100.0 * summary.exchange_rate));
+                    100.0 * found.exchange_rate));
   }
-  return summary;
+  return found;
 }
 
 void keep_attention_weights(const std::vector<ChainRecord>& chains,

@@ -200,11 +200,11 @@ class PointSampler {
     if (point.draws == 0) return;
     summarize_attention(records, matrix_sizes(task.architecture), point);
     if (task.options.replicas > 1 && study_.sample.evidence) {
-      const ReplicaSummary replicas =
+      const ReplicaEvidence replicas =
           summarize_replicas(result.state, static_cast<double>(learned_->labels->size()), point);
+      point.attention->integral_log_evidence = replicas.integral;
+      point.attention->integral_log_evidence_error = replicas.integral_error;
       point.attention->exchange_rate = replicas.exchange_rate;
-      point.attention->integral_log_evidence = replicas.integral_log_evidence;
-      point.attention->integral_log_evidence_error = replicas.integral_log_evidence_error;
     } else if (task.options.replicas == 1) {
       point.evidence_reason = "sample.replicas = 1: the evidence needs replicas";
     }
