@@ -53,7 +53,9 @@ void make_folder(const std::string& output, const std::filesystem::path& folder)
 }  // namespace
 
 std::vector<std::string> Options::study_overlays() const {
-  std::vector<std::string> all = overlays;
+  std::vector<std::string> all;
+  if (calibrate) all.emplace_back("sample.calibrate=1000");  // --set comes later, and wins
+  all.insert(all.end(), overlays.begin(), overlays.end());
   if (seed) all.push_back(fmt::format("seed={}", *seed));
   if (threads) all.push_back(fmt::format("threads={}", *threads));
   if (!layers.empty()) all.push_back(fmt::format("extract.layers=[{}]", layers));

@@ -28,9 +28,10 @@ struct Options {
   std::string layers;       ///< extract --layers, "1,2"; empty: not given
   std::string form;         ///< extract --form; empty: not given
   std::string theory;       ///< prune --theory, files joined by commas; empty: not given
-  std::string task;    ///< --task: a study whose [task] a trained network is put on; empty: its own
-  std::string point;   ///< --point, "best" or "10,0.3"; empty: all points
-  std::string shard;   ///< --shard, "i/n"; empty: the whole study
+  std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
+  bool calibrate = false;  ///< --calibrate
+  std::string point;       ///< --point, "best" or "10,0.3"; empty: all points
+  std::string shard;       ///< --shard, "i/n"; empty: the whole study
   std::string topic;   ///< of help: a verb, or a key of study files; of completion: a shell; empty:
                        ///< not given
   std::string folder;  ///< help --write; empty: not given

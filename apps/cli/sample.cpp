@@ -57,6 +57,13 @@ std::vector<ExplainedTable> sample_tables() {
         {"1/N-corrected", "the theory with the next order of 1/N"},
         kReadoutColumn,
         kDiagonalColumn}},
+      {"Table of calibration, with --calibrate",
+       {{"statistic",
+         "what is ranked: the squared residual |y - f|^2, order parameters, predictions of the "
+         "first test examples"},
+        {"mean rank",
+         "over the networks from the prior, from 0 to 1; 0.5 where the sampler is right"},
+        {"p", "p-value of uniform ranks; the line below has that of all statistics together"}}},
       {"Third table, learned attention",
        {{"entropy, largest", "posterior means, as in solve; with Monte Carlo standard errors"},
         {"bridge, integral",
@@ -73,7 +80,12 @@ Verb sample_verb() {
           .name = "sample",
           .summary = "draw from the exact posterior, with error bars, beside the theory",
           .sections = {kAttentionPriorSection, "sample"},
-          .own = {kShardOption, kPointOption},
+          .own = {kShardOption,
+                  kPointOption,
+                  {"--calibrate", "",
+                   "also test the sampler: draw 1,000 networks and their labels from the prior, "
+                   "sample each, and rank; --set sample.calibrate=200 takes fewer",
+                   &Options::calibrate}},
           .about =
               "Draws from the posterior of a network of finite width and puts its means, with "
               "their "

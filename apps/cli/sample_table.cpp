@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -71,6 +73,27 @@ std::string attention_table(const SampleResult& result) {
          table.text();
 }
 
+/// One row a statistic of each point that was calibrated.
+std::string calibration_table(const SampleResult& result) {
+  std::string out;
+  for (const SamplePoint& point : result.points) {
+    if (!point.calibration) continue;
+    const SampledCalibration& c = *point.calibration;
+    Table table({"statistic<", "mean rank", "p"});
+    for (Index k = 0; k < c.p_values.size(); ++k) {
+      const double mean = (c.ranks.col(k).mean() + 0.5) / static_cast<double>(c.draws + 1);
+      table.add({c.statistics[static_cast<std::size_t>(k)], cell(mean, "{:.3f}"),
+                 cell(c.p_values[k], "{:.2g}")});
+    }
+    out += wrapped(fmt::format(
+               "\ncalibration at widths {}, T = {:g}: ranks of {} networks from the "
+               "prior among {} draws each. All ranks uniform: p = {:.2g}\n",
+               widths_text(point.widths), point.temperature, c.ranks.rows(), c.draws, c.p_value)) +
+           table.text();
+  }
+  return out;
+}
+
 /// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
 std::string order_parameters_table(const SampleResult& result) {
   Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"}, 3);
@@ -112,7 +135,7 @@ std::string sample_table(const Study& study, const SampleResult& result) {
   std::string out =
       study_header(study, result.solve) + runs_table(result) + evidence_reasons(result);
   out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
-  return out + order_parameters_table(result) + attention_table(result);
+  return out + order_parameters_table(result) + calibration_table(result) + attention_table(result);
 }
 
 }  // namespace headway::cli

@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "headway/results/calibration_results.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway {
 
-inline constexpr double kGoodRhat = 1.01;    ///< above: a warning
-inline constexpr double kUsableRhat = 1.05;  ///< above: the result is not usable
+inline constexpr double kGoodRhat = 1.01;       ///< above: a warning
+inline constexpr double kUsableRhat = 1.05;     ///< above: the result is not usable
+inline constexpr double kUncalibrated = 0.001;  ///< p-value of ranks below which it is not, either
 
 /// Posterior of one matrix, entry by entry.
 struct SampledMatrix {
@@ -72,8 +74,9 @@ struct SamplePoint {
   bool complete = false;
   MatrixXd energies;  ///< draws x chains
   std::vector<std::string> warnings;
-  std::optional<SampledAttention> attention;  ///< learned attention alone
-  MatrixXd weights;                           ///< dimension x (draws chains) where asked for
+  std::optional<SampledAttention> attention;      ///< learned attention alone
+  std::optional<SampledCalibration> calibration;  ///< where it was asked for
+  MatrixXd weights;                               ///< dimension x (draws chains) where asked for
   double sampling_seconds = 0.0;
   double seconds = 0.0;
 };
@@ -141,6 +144,7 @@ void fields(Visitor& visit, Record& r) {
   visit("energies", r.energies, "log density of each draw, [draw, chain]",
         {.place = kFile, .axes = "draw chain"});
   fields_of_attention(visit, r);
+  fields_of_calibration(visit, r.calibration);
   visit("sampling_seconds", r.sampling_seconds, "time of the chains alone, warm-up included");
   visit("seconds", r.seconds, "time of the point");
 }

@@ -147,6 +147,7 @@ struct SampleOptions {
   AttentionStart attention_start = AttentionStart::kPrior;  ///< of each chain
   int predictor_draws =
       500;               ///< draws per chain that the predictor is averaged over, evenly spaced
+  int calibrate = 0;     ///< networks drawn from the prior to test the sampler with; 0 = none
   bool evidence = true;  ///< log p(y): exact chain, and replicas
   bool keep_weights =
       false;  ///< weight-space samplers: keep the draws of all weights in the result

@@ -102,26 +102,34 @@ MatrixXd CollapsedChain::activations(const MatrixXd& input_weights) const {
   return activations;
 }
 
-double CollapsedChain::misfit(const MatrixXd& effective, const MatrixXd& input_weights) const {
+MatrixXd CollapsedChain::output(const MatrixXd& effective, const MatrixXd& input_weights) const {
   const Index outputs = architecture_.outputs;
   const MatrixXd all = input_weights * effective.transpose();  // N_0 x (C p), the output fastest
-  MatrixXd residual = kernels_->labels();
+  MatrixXd f(kernels_->examples(), outputs);
   for (Index c = 0; c < outputs; ++c) {
     const MatrixXd weights = all(Eigen::all, Eigen::seqN(c, architecture_.paths(), outputs));
-    residual.col(c) -=
-        numerics::multiply_vector(kernels_->features(), Transpose::kNo, weights.reshaped());
+    f.col(c) = numerics::multiply_vector(kernels_->features(), Transpose::kNo, weights.reshaped());
   }
-  return residual.squaredNorm();
+  return f;
+}
+
+MatrixXd CollapsedChain::effective_weights(const Eigen::Ref<const VectorXd>& position) const {
+  const auto above = position.segment(upper_.dimension(), units_ * columns_);
+  return first_factor(position.head(upper_.dimension())) *
+         above.reshaped(units_, columns_).transpose();
+}
+
+MatrixXd CollapsedChain::draw_training_output(const Eigen::Ref<const VectorXd>& position,
+                                              Rng& /*rng*/) {
+  return output(effective_weights(position),
+                position.tail(units_ * inputs_).reshaped(inputs_, units_));
 }
 
 double CollapsedChain::log_likelihood(const Eigen::Ref<const VectorXd>& position) {
-  const auto above = position.segment(upper_.dimension(), units_ * columns_);
-  const MatrixXd effective = first_factor(position.head(upper_.dimension())) *
-                             above.reshaped(units_, columns_).transpose();
-  const double squares =
-      misfit(effective, position.tail(units_ * inputs_).reshaped(inputs_, units_));
-  return -0.5 * squares / temperature_ -
-         0.5 * static_cast<double>(kernels_->labels().size()) * std::log(temperature_);
+  const MatrixXd f = output(effective_weights(position),
+                            position.tail(units_ * inputs_).reshaped(inputs_, units_));
+  return -0.5 * (kernels_->labels() - f).squaredNorm() / temperature_ -
+         0.5 * static_cast<double>(f.size()) * std::log(temperature_);
 }
 
 void CollapsedChain::draw_upper(Rng& rng, const MatrixXd& activations,
@@ -180,9 +188,9 @@ double CollapsedChain::sweep(Rng& rng, Eigen::Ref<VectorXd> position) {
   stored_above = above.transpose().reshaped();
   stored_input = input.reshaped();
   VectorXd gradient(upper_.dimension());
+  const double misfit = (kernels_->labels() - output(effective, input)).squaredNorm();
   return upper_.log_prior(upper, gradient) -
-         0.5 * (above.squaredNorm() + input.squaredNorm() +
-                beta_ * misfit(effective, input) / temperature_);
+         0.5 * (above.squaredNorm() + input.squaredNorm() + beta_ * misfit / temperature_);
 }
 
 bool CollapsedChain::draw_start(Rng& rng, Eigen::Ref<VectorXd> position) {
@@ -203,13 +211,10 @@ std::vector<std::string> CollapsedChain::coordinate_names() const {
 }
 
 PosteriorDraw CollapsedChain::observe(const Eigen::Ref<const VectorXd>& position, bool predictor) {
-  const VectorXd upper = position.head(upper_.dimension());
-  const MatrixXd effective =
-      first_factor(upper) * position.segment(upper_.dimension(), units_ * columns_)
-                                .reshaped(units_, columns_)
-                                .transpose();
+  const MatrixXd effective = effective_weights(position);
   PosteriorDraw draw;
-  draw.order_parameters = BartlettChain::order_parameters(upper_.factors(upper));
+  draw.order_parameters =
+      BartlettChain::order_parameters(upper_.factors(position.head(upper_.dimension())));
   draw.order_parameters.layers.insert(draw.order_parameters.layers.begin(),
                                       effective * effective.transpose());
   if (!predictor || test_features_->rows() == 0) return draw;

@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "headway/error.hpp"
+#include "posterior/feature_energy.hpp"
 
 namespace headway::posterior {
 namespace {
@@ -95,6 +97,18 @@ PosteriorDraw ExactChain::observe(const Eigen::Ref<const VectorXd>& position, bo
   draw.mean = std::move(prediction.mean);
   draw.variance = std::move(prediction.variance);
   return draw;
+}
+
+MatrixXd ExactChain::draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) {
+  const MatrixXd factor = chain_.factors(position).factor.front();
+  const std::optional<FeatureEnergy> energy =
+      FeatureEnergy::evaluate(kernels_->features(), kernels_->labels(), factor, temperature_);
+  if (!energy) {
+    throw Error(ErrorKind::kInternal,
+                "ExactChain::draw_training_output: K + T I is not positive definite");
+  }
+  const MatrixXd mixed = theory::mix_outputs(kernels_->features(), factor, kernels_->outputs());
+  return (mixed * energy->draw_weights(rng)).reshaped(kernels_->examples(), kernels_->outputs());
 }
 
 }  // namespace headway::posterior

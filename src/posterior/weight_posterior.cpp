@@ -137,6 +137,12 @@ PosteriorDraw WeightPosterior::observe(const Eigen::Ref<const VectorXd>& positio
   return draw;
 }
 
+MatrixXd WeightPosterior::draw_training_output(const Eigen::Ref<const VectorXd>& position,
+                                               Rng& /*rng*/) {
+  network_->effective_weights(position, 0, effective_);
+  return network_->output(kernels_->features(), effective_[0]);
+}
+
 model::LinearValueNetwork WeightPosterior::network(
     const Eigen::Ref<const VectorXd>& position) const {
   model::LinearValueNetwork result;

@@ -102,6 +102,12 @@ std::string sampling_fault(const SamplePoint& point) {
     return fmt::format("R-hat {} > {}: the chains have not mixed",
                        short_number_text(point.rhat_max), kUsableRhat);
   }
+  if (point.calibration && !(point.calibration->p_value >= kUncalibrated)) {
+    return fmt::format(
+        "calibration: ranks are not uniform (p = {:.2g}): the sampler is wrong, or "
+        "its chains are too short",
+        point.calibration->p_value);
+  }
   return "";
 }
 

@@ -52,6 +52,7 @@ class CollapsedChain final : public sampling::TemperedTarget, public PosteriorTa
   [[nodiscard]] std::string fingerprint() const override { return fingerprint_; }
   /// Order parameters; with `predictor` the mean and variance of f given U_1, Z_0 integrated out.
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
+  MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
 
   /// Of one sweep, about, for P examples of N_0 features a path.
   static double sweep_flops(const model::Architecture& architecture, Index examples,
@@ -62,7 +63,9 @@ class CollapsedChain final : public sampling::TemperedTarget, public PosteriorTa
   [[nodiscard]] MatrixXd first_factor(const VectorXd& upper) const;
   /// X_pi Z_0^T of all paths, P x (p N_1).
   [[nodiscard]] MatrixXd activations(const MatrixXd& input_weights) const;
-  [[nodiscard]] double misfit(const MatrixXd& effective, const MatrixXd& input_weights) const;
+  /// E of a position, and f from it.
+  [[nodiscard]] MatrixXd effective_weights(const Eigen::Ref<const VectorXd>& position) const;
+  [[nodiscard]] MatrixXd output(const MatrixXd& effective, const MatrixXd& input_weights) const;
   void draw_upper(Rng& rng, const MatrixXd& activations, Eigen::Ref<VectorXd> upper) const;
   [[nodiscard]] MatrixXd draw_weights(Rng& rng, const MatrixXd& features, const MatrixXd& factor,
                                       Index rows) const;

@@ -45,6 +45,7 @@ class ExactChain final : public sampling::Target, public PosteriorTarget {
   [[nodiscard]] MatrixXd information(const Eigen::Ref<const VectorXd>& position) override;
   [[nodiscard]] bool provides_information() const override { return true; }
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
+  MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
 
   [[nodiscard]] const BartlettChain& prior() const { return chain_; }
   /// The same posterior over the coordinates of prior().trapezoidal().

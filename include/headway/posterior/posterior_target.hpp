@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/order_parameters.hpp"
 #include "headway/types.hpp"
 
@@ -31,6 +33,13 @@ class PosteriorTarget {
   /// Order parameters at `position`; with `predictor` also the prediction on the test examples. May
   /// use the target's workspace.
   virtual PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) = 0;
+
+  /// f on the training examples, P x C: where the position leaves it open, a draw given the
+  /// position and the labels. Calibration needs it. The base class throws Error{kInternal}.
+  virtual MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& /*position*/,
+                                        Rng& /*rng*/) {
+    throw Error(ErrorKind::kInternal, "this target draws no outputs");
+  }
 
  protected:
   PosteriorTarget(const PosteriorTarget&) = default;

@@ -75,6 +75,7 @@ class WeightPosterior final : public sampling::SweepTarget, public PosteriorTarg
   /// U_l = E_l E_l^T / N_l of the effective weights E_l of (h_l, ..., h_L, c), U_a = a a^T / N_a;
   /// With `predictor`, also f on the test features. Its variance is 0, because weights fix f.
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
+  MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
 
   /// The network at `position` in the scale of eqs. 1 to 4, and back.
   [[nodiscard]] model::LinearValueNetwork network(const Eigen::Ref<const VectorXd>& position) const;

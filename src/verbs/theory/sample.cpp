@@ -20,6 +20,7 @@
 #include "headway/posterior/weight_posterior.hpp"
 #include "headway/sample.hpp"
 #include "headway/solve.hpp"
+#include "verbs/theory/calibration.hpp"
 #include "verbs/theory/learned_problem.hpp"
 #include "verbs/theory/learned_summary.hpp"
 #include "verbs/theory/point_observer.hpp"
@@ -82,6 +83,7 @@ class PointSampler {
                         point);
     }
     judge_diagnostics(point);
+    if (study_.sample.calibrate > 0 && point.complete) calibrate_sampler(task, sweep, index, point);
     point.seconds = sink.earlier_seconds() + seconds_since(began);
     return point;
   }
@@ -127,7 +129,7 @@ class PointSampler {
     if (learned_ != nullptr) {
       task.target = learned_target(study_, dataset_, *learned_, sweep);
     } else {
-      task.target = make_target(task.architecture, sweep, task.sampler);
+      task.target = make_target(task.architecture, sweep, task.sampler, problem_.kernels);
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
                                    problem_.kernels.get(), dataset_.train.labels.size(), index);
@@ -171,7 +173,8 @@ class PointSampler {
   }
 
   [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
-      const model::Architecture& architecture, const SweepPoint& sweep, Sampler sampler) const {
+      const model::Architecture& architecture, const SweepPoint& sweep, Sampler sampler,
+      const std::shared_ptr<const theory::PathKernels>& kernels) const {
     std::string fingerprint =
         fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
                     word_of(sampler), fmt::join(sweep.widths, ","), sweep.temperature,
@@ -183,15 +186,15 @@ class PointSampler {
       fingerprint += fmt::format(" attention {}", word_of(study_.model.attention));
     }
     if (sampler == Sampler::kExact) {
-      return std::make_unique<posterior::ExactChain>(
-          architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
+      return std::make_unique<posterior::ExactChain>(architecture, sweep.temperature, kernels,
+                                                     evaluation_features_, fingerprint);
     }
     if (sampler == Sampler::kCollapsed) {
-      return std::make_unique<posterior::CollapsedChain>(
-          architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
+      return std::make_unique<posterior::CollapsedChain>(architecture, sweep.temperature, kernels,
+                                                         evaluation_features_, fingerprint);
     }
-    return std::make_unique<posterior::WeightPosterior>(
-        architecture, sweep.temperature, problem_.kernels, evaluation_features_, fingerprint);
+    return std::make_unique<posterior::WeightPosterior>(architecture, sweep.temperature, kernels,
+                                                        evaluation_features_, fingerprint);
   }
 
   /// Attention, evidence by replicas, and draws of the weights where they are kept.
@@ -212,6 +215,23 @@ class PointSampler {
       keep_attention_weights(records, dynamic_cast<const posterior::LearnedChain&>(*task.target),
                              point);
     }
+  }
+
+  /// Ranks of networks from the prior, by the same sampler. An interrupted calibration leaves the
+  /// point incomplete, and is made anew by the next call.
+  void calibrate_sampler(const Task& task, const SweepPoint& sweep, std::size_t index,
+                         SamplePoint& point) const {
+    PointObserver observer(observer_, index, 1);
+    const CalibrationProblem problem{
+        task.architecture, sweep.temperature, *problem_.kernels, *evaluation_features_,
+        [&](const MatrixXd& labels) {
+          const theory::PathKernels& kernels = *problem_.kernels;
+          return make_target(task.architecture, sweep, task.sampler,
+                             theory::make_path_kernels(kernels.features(), labels, kernels.paths(),
+                                                       kernel_options(study_)));
+        }};
+    point.calibration = calibrate(problem, task.options, study_.sample.calibrate, index, observer);
+    point.complete = point.calibration.has_value();
   }
 
   /// Evidence by replicas, where there are some.

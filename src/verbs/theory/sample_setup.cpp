@@ -85,6 +85,11 @@ void check_sampling(const Study& study) {
                       {"model.temperature"});
   }
   const SampleOptions& sample = study.sample;
+  if (sample.calibrate > 0 && learns_attention(study)) {
+    throw OptionError(fmt::format("sample.calibrate = {}: must be 0 where attention is learned",
+                                  sample.calibrate),
+                      {"sample.calibrate", "model.attention_prior"});
+  }
   if (sample.metric == SampleMetric::kInformation && draws_weights(sample.sampler) &&
       sample.sampler != Sampler::kGibbs) {
     throw OptionError(
