@@ -287,12 +287,10 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
           "save time."),
       option("evidence", &S::evidence, flag(),
              "also estimate the evidence log p(y): sampler exact, and collapsed with replicas"),
-      option(
-          "calibrate", &S::calibrate,
-          unless(SampleOptions{}.calibrate, integer<int>(0, kMostDraws)),
-          "also test the sampler at each point, on this many networks from the prior: labels are "
-          "drawn from each, one chain samples its posterior, and ranks say whether it is right. "
-          "Attention must be given. Take 1000 to see a noise that is wrong by three per cent."),
+      option("calibrate", &S::calibrate,
+             unless(SampleOptions{}.calibrate, integer<int>(0, kMostDraws)),
+             "also test the sampler at each point: networks drawn from the prior, for ranks among "
+             "draws. 1000 see a noise that is wrong by three per cent. Attention must be given."),
       option("keep_weights", &S::keep_weights, flag(),
              "keep the draws of all weights in the result; for samplers that draw weights"),
       option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),

@@ -24,10 +24,10 @@ struct SampledCalibration {
 template <class Visitor, RecordOf<SampledCalibration> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldForm kHere = {.optional = true};
-  visit("calibration_statistics", r.statistics,
-        "calibration: what was ranked, one a line: the squared residual |y - f|^2, order "
-        "parameters, predictions",
-        {.layout = FieldLayout::kAttribute, .optional = true});
+  visit(
+      "calibration_statistics", r.statistics,
+      "calibration: what was ranked, the squared residual |y - f|^2, order parameters, predictions",
+      {.place = FieldPlace::kFile, .optional = true, .axes = "statistic"});
   visit("calibration_ranks", r.ranks,
         "ranks of the networks that labels were drawn from among draws given these labels, "
         "[network, statistic]",
