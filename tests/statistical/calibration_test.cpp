@@ -1,8 +1,8 @@
-// Calibration by ranks: right samplers pass, and one whose temperature is off by three per cent is
-// noticed.
+// Calibration by ranks: right samplers pass, and one whose temperature is off is noticed.
 #include "verbs/theory/calibration.hpp"
 
 #include <memory>
+#include <vector>
 
 #include "catch.hpp"
 #include "headway/posterior/collapsed_chain.hpp"
@@ -68,15 +68,30 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A temperature that is wrong by three per cent is noticed") {
-  // With 300 labels the squared residual is known to 8 per cent, so 1,000 networks tell 0.3 per
-  // cent.
-  const WeightProblem problem{{{2}, {2, 3}, {1.0, 1.0, 1.0}, 1}, 0.5, 300, 2, 71};
+namespace {
+
+// In each of 60 directions that the labels tell of, the squared residual is T chi^2_1: a wrong T
+// moves it by (factor - 1) sqrt(60 / 2) of its deviations.
+WeightProblem many_directions() { return {{{2}, {2, 3}, {1.0, 1.0, 1.0}, 1}, 0.05, 60, 40, 71}; }
+
+void check_factors(const std::vector<double>& factors, int networks) {
   const auto options = options_of(sampling::SamplerKind::kSweep, 20, 60);
-  CHECK(calibration_of<CollapsedChain>(problem, options, 1000).p_value > kLeast);
-  for (const double factor : {0.97, 1.03}) {
-    const SampledCalibration off = calibration_of<CollapsedChain>(problem, options, 1000, factor);
+  CHECK(calibration_of<CollapsedChain>(many_directions(), options, networks).p_value > kLeast);
+  for (const double factor : factors) {
+    const SampledCalibration off =
+        calibration_of<CollapsedChain>(many_directions(), options, networks, factor);
+    INFO("factor " << factor << " p " << off.p_value);
     CHECK(off.p_value < 0.001);
     CHECK(off.p_values[0] < 0.001);  // the squared residual
   }
+}
+
+}  // namespace
+
+TEST_CASE("A temperature that is wrong by an eighth is noticed") {
+  check_factors({0.88, 1.12}, 400);
+}
+
+TEST_CASE("A temperature that is wrong by three per cent is noticed", "[.long]") {
+  check_factors({0.97, 1.03}, 5000);
 }

@@ -18,8 +18,8 @@ except ImportError:
     raise UnavailableError("figures need the package matplotlib (pip install matplotlib)") from None
 
 from headway.base.paths import described
-from headway.figures import (accuracy, alignment, attention, convergence, head_ranking, heads, latents, learning, limits,
-                             network, network_curves, order_parameters, path_kernels, removal,
+from headway.figures import (accuracy, alignment, attention, calibration, convergence, head_ranking, heads,
+                             latents, learning, limits, network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
 from headway.figures.selection import PlotOptions, place_of
 from headway.results.display import Shown
@@ -137,6 +137,10 @@ FIGURES: dict[str, FigureKind] = {
         _any(samples.traces_available), samples.draw_traces, verb="sample",
         shows="Left: the draws of every chain. Right: their ranks among all draws. Flat histograms mean that "
               "the chains agree"),
+    "calibration": FigureKind(
+        _any(calibration.available), calibration.draw, verb="sample", needs="a result of sample with calibrate",
+        shows="Ranks of networks from the prior among draws given their labels. Flat histograms mean that the "
+              "sampler is right; grey is where 99 bins of 100 lie then"),
     "where_the_theory_ends": FigureKind(
         _any(limits.available), limits.draw, verb="sample", needs="samples at three widths or more",
         shows="Distance of the theory from posterior samples, against the width. Grey: what the Monte Carlo "

@@ -191,6 +191,12 @@ class Samples(Brief):
         Of learned attention: draws of W, or Q and K, with keep_weights=True.
     attention_weight_names : tuple of str
         Names of these weights, such as "W_1^2[3,4]": layer, head, row, column.
+    calibration_statistics : tuple of str
+        With calibrate=1000: what is ranked.
+    calibration_ranks : ndarray of shape (network, statistic), or None
+        Ranks of networks from the prior among draws given their labels: uniform where the sampler is right.
+    calibration_p_values : ndarray of shape (statistic,), or None
+        p-value of each statistic, that its ranks are uniform.
     """
 
     readout_mean: np.ndarray
@@ -214,6 +220,9 @@ class Samples(Brief):
     log_likelihood: np.ndarray | None = None
     attention_weights: np.ndarray | None = None
     attention_weight_names: tuple[str, ...] = ()
+    calibration_statistics: tuple[str, ...] = ()
+    calibration_ranks: np.ndarray | None = None
+    calibration_p_values: np.ndarray | None = None
 
 
 @record("minimum", readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
