@@ -183,20 +183,12 @@ class Samples(Brief):
         Log density of each draw.
     draws : mapping of int to ndarray of shape (chain, draw, C p_l, C p_l)
         Draws of U_l by layer l.
-    attention_entropy, attention_largest : ndarray of shape (chain, draw), or None
-        Of learned attention: draws of the entropy of a head's attention, and of the largest weight.
-    log_likelihood : ndarray of shape (chain, draw), or None
-        Of learned attention: -energy / 2 of each draw.
-    attention_weights : ndarray of shape (chain, draw, weight), or None
-        Of learned attention: draws of W, or Q and K, with keep_weights=True.
-    attention_weight_names : tuple of str
-        Names of these weights, such as "W_1^2[3,4]": layer, head, row, column.
-    calibration_statistics : tuple of str
-        With calibrate=1000: what is ranked.
-    calibration_ranks : ndarray of shape (network, statistic), or None
-        Ranks of networks from the prior among draws given their labels: uniform where the sampler is right.
-    calibration_p_values : ndarray of shape (statistic,), or None
-        p-value of each statistic, that its ranks are uniform.
+    attention_entropy, attention_largest, log_likelihood : ndarray of shape (chain, draw), or None
+        Of learned attention: entropy of a head's attention, its largest weight, and -energy / 2.
+    attention_weights, attention_weight_names : ndarray of shape (chain, draw, weight), or None; tuple of str
+        Of learned attention: draws of W, or Q and K, with keep_weights=True. "W_1^2[3,4]": layer, head, row, column.
+    calibration_statistics, calibration_ranks, calibration_p_values : tuple of str; ndarrays, or None
+        With calibrate=1000: names, ranks of shape (network, statistic), and p-values of uniform ranks.
     """
 
     readout_mean: np.ndarray
