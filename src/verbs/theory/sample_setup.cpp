@@ -104,6 +104,7 @@ Sampler sampler_of(const Study& study, const model::Architecture& architecture,
                    const theory::PathKernels* kernels) {
   if (study.sample.sampler != Sampler::kAuto) return study.sample.sampler;
   if (kernels == nullptr || kernels->features().rows() == 0) return Sampler::kExact;
+  if (architecture.layers() > 1) return Sampler::kExact;  // U_2 mixes slowly in the other
   const double gradients =
       has_singular_matrix(architecture) ? kNarrowGradientsOfDraw : kGradientsOfDraw;
   const double exact = gradients * kernels->cost().evaluation_flops;

@@ -17,9 +17,9 @@ bool has_singular_matrix(const model::Architecture& architecture);
 void check_sampling(const Study& study);
 
 /// What runs at a point of these widths: the study's sampler, and for "auto" the exact chain or the
-/// collapsed one, whichever takes fewer operations for an effective draw, about. Learned attention
-/// and data without examples have the exact chain alone. `kernels`: null where attention is
-/// learned.
+/// collapsed one, whichever takes fewer operations for an effective draw, about. Several layers,
+/// learned attention and data without examples have the exact chain alone. `kernels`: null where
+/// attention is learned.
 Sampler sampler_of(const Study& study, const model::Architecture& architecture,
                    const theory::PathKernels* kernels);
 
