@@ -57,6 +57,9 @@ std::vector<ExplainedTable> sample_tables() {
         {"1/N-corrected", "the theory with the next order of 1/N"},
         kReadoutColumn,
         kDiagonalColumn}},
+      {"Hidden weights, where model.value_network gives values a hidden layer",
+       {{"S eigenvalues", "largest eigenvalues of the mean of S, and those of the theory"},
+        {"integral, exchanges", "as for learned attention, with sample.replicas > 1"}}},
       {"Third table, learned attention",
        {{"entropy, largest", "posterior means, as in solve; with Monte Carlo standard errors"},
         {"bridge, integral",
@@ -71,7 +74,7 @@ Verb sample_verb() {
   return make_shared_verb(
       Verb{.name = "sample",
            .summary = "draw from the exact posterior, with error bars, beside the theory",
-           .sections = {kAttentionPriorSection, "sample"},
+           .sections = {kAttentionPriorSection, kValueNetworkSection, "sample"},
            .own = {kShardOption, kPointOption},
            .about =
                "Draws from the posterior of a network of finite width and puts its means, with "

@@ -100,7 +100,8 @@ void summarize_attention(const std::vector<ChainRecord>& chains, const std::vect
   attention.log_likelihood = by_chain(log_likelihood);
 }
 
-void summarize_replicas(const sampling::Checkpoint& state, double data_count, SamplePoint& point) {
+ReplicaEvidence summarize_replicas(const sampling::Checkpoint& state, double data_count,
+                                   SamplePoint& point) {
   std::vector<posterior::TemperedDraws> chains;
   double exchanges = 0.0;
   double attempts = 0.0;
@@ -120,17 +121,17 @@ void summarize_replicas(const sampling::Checkpoint& state, double data_count, Sa
     }
     chains.push_back(std::move(one));
   }
-  SampledAttention& attention = *point.attention;
-  attention.exchange_rate = exchanges / attempts;
+  ReplicaEvidence found;
+  found.exchange_rate = exchanges / attempts;
   const posterior::TemperedEvidence evidence = posterior::tempered_evidence(chains);
   const double constant = -0.5 * data_count * std::log(2.0 * std::numbers::pi);
   point.log_evidence = evidence.bridge + constant;
   point.log_evidence_error = evidence.bridge_error;
-  attention.integral_log_evidence = evidence.integral + constant;
-  attention.integral_log_evidence_error = evidence.integral_error;
+  found.integral = evidence.integral + constant;
+  found.integral_error = evidence.integral_error;
   if (std::isnan(point.log_evidence)) {
     point.evidence_reason = "too few draws, or a replica without a finite log likelihood";
-    return;
+    return found;
   }
   if (!evidence.chains_agree) {
     point.warnings.push_back(fmt::format(
@@ -142,13 +143,14 @@ void summarize_replicas(const sampling::Checkpoint& state, double data_count, Sa
     point.warnings.push_back(fmt::format(
         "log evidence is {:.3f} by bridge sampling and {:.3f} by thermodynamic integration, more "
         "than {:g} errors apart. Raise sample.replicas or sample.draws",
-        point.log_evidence, attention.integral_log_evidence, kWrongEvidence));
+        point.log_evidence, found.integral, kWrongEvidence));
   }
-  if (attention.exchange_rate < kSmallestExchange) {
+  if (found.exchange_rate < kSmallestExchange) {
     point.warnings.push_back(
         fmt::format("replicas exchange in {:.0f} % of the trials. Raise sample.replicas",
-                    100.0 * attention.exchange_rate));
+                    100.0 * found.exchange_rate));
   }
+  return found;
 }
 
 void keep_attention_weights(const std::vector<ChainRecord>& chains,

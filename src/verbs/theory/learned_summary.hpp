@@ -19,8 +19,14 @@ namespace headway {
 void summarize_attention(const std::vector<ChainRecord>& chains, const std::vector<Index>& sizes,
                          SamplePoint& point);
 
-/// The evidence by both ways, from the replicas of every chain. `data_count`: P C.
-void summarize_replicas(const sampling::Checkpoint& state, double data_count, SamplePoint& point);
+/// What replicas say beside SamplePoint::log_evidence, which is by bridge sampling.
+struct ReplicaEvidence {
+  double integral = kUndefined, integral_error = kUndefined;  ///< by thermodynamic integration
+  double exchange_rate = kUndefined;
+};
+/// The evidence by both ways, from the replicas of every chain, and warnings. `data_count`: P C.
+ReplicaEvidence summarize_replicas(const sampling::Checkpoint& state, double data_count,
+                                   SamplePoint& point);
 
 /// Draws of the attention weights W, or W_Q and W_K, with their names.
 void keep_attention_weights(const std::vector<ChainRecord>& chains,

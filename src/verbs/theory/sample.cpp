@@ -27,6 +27,7 @@
 #include "verbs/theory/sample_setup.hpp"
 #include "verbs/theory/sample_state.hpp"
 #include "verbs/theory/sample_summary.hpp"
+#include "verbs/theory/value_sample.hpp"
 
 namespace headway {
 namespace {
@@ -71,6 +72,9 @@ class PointSampler {
     summarize_record(state.records, matrix_sizes(task.architecture), problem_.evaluation, point);
     if (learned_ != nullptr) {
       describe_attention(task, result, state.records, point);
+    } else if (problem_.values) {
+      summarize_features(state.records, study_.sample.draws, point);
+      summarize_value_evidence(result, task.options.replicas, problem_.train_labels.size(), point);
     } else if (task.keep_positions && !task.exact) {
       point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
     }
@@ -115,14 +119,18 @@ class PointSampler {
   [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
     Task task;
     task.architecture = architecture_of(study_, dataset_, sweep.widths);
-    task.exact = study_.sample.sampler == Sampler::kExact && learned_ == nullptr;
+    task.exact = study_.sample.sampler == Sampler::kExact && learned_ == nullptr &&
+                 problem_.values == nullptr;
     if (learned_ != nullptr) {
       task.target = learned_target(study_, dataset_, *learned_, sweep);
+    } else if (problem_.values) {
+      task.target = value_target(study_, dataset_, problem_, sweep);
     } else {
       task.target = make_target(task.architecture, sweep, task.exact);
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
-                                   problem_.kernels.get(), dataset_.train.labels.size(), index);
+                                   problem_.values ? nullptr : problem_.kernels.get(),
+                                   dataset_.train.labels.size(), index);
     if (learned_ != nullptr && study_.sample.attention_start != AttentionStart::kPrior) {
       task.options.starts = attention_starts(task);
     }
@@ -186,7 +194,11 @@ class PointSampler {
     if (point.draws == 0) return;
     summarize_attention(records, matrix_sizes(task.architecture), point);
     if (task.options.replicas > 1 && study_.sample.evidence) {
-      summarize_replicas(result.state, static_cast<double>(learned_->labels->size()), point);
+      const ReplicaEvidence replicas =
+          summarize_replicas(result.state, static_cast<double>(learned_->labels->size()), point);
+      point.attention->integral_log_evidence = replicas.integral;
+      point.attention->integral_log_evidence_error = replicas.integral_error;
+      point.attention->exchange_rate = replicas.exchange_rate;
     } else if (task.options.replicas == 1) {
       point.evidence_reason = "sample.replicas = 1: the evidence needs replicas";
     }
@@ -235,7 +247,7 @@ struct Prepared {
   /// Puts the chains' kernels in place of the theory's; end_chains() undoes it.
   void begin_chains() {
     of_theory = problem.kernels;
-    if (learned) return;
+    if (learned || problem.values) return;
     if (of_chains == nullptr) of_chains = sampling_kernels(study, problem);
     problem.kernels = of_chains;
   }
@@ -296,6 +308,7 @@ bool sample_chains(Prepared& prepared, const tasks::Dataset& dataset, Observer& 
 SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            const SampleHooks& hooks, const SolveResult* known) {
   check_sampling(study);
+  check_value_sampling(study, dataset);
   const auto prepared = std::make_shared<Prepared>();
   prepared->study = study;
   const bool exact = study.sample.sampler == Sampler::kExact;

@@ -125,6 +125,7 @@ sampling::SamplerOptions sampler_options(const Study& study,
         options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
   }
+  if (study.model.value_network) options.replicas = std::max(1, sample.replicas);
   if (learns_attention(study)) {
     options.replicas = sample.replicas == 0 ? automatic_replicas(labels) : sample.replicas;
   }

@@ -73,9 +73,10 @@ TEST_CASE("replicas need learned attention") {
   CHECK(fault({"sample.replicas=1"}, given) == "none");
   CHECK(fault({"sample.replicas=2"}, given) ==
         "--set sample.replicas=2: sample.replicas = 2: must be 0 or 1 without "
-        "model.attention_prior");
+        "model.attention_prior or model.value_network");
   CHECK(fault({}, given + "[sample]\nchains = 2\nreplicas = 5\n") ==
-        "s.toml:6: sample.replicas = 5: must be 0 or 1 without model.attention_prior");
+        "s.toml:6: sample.replicas = 5: must be 0 or 1 without model.attention_prior or "
+        "model.value_network");
 }
 
 TEST_CASE("a task of training makes no examples of the theory, and says which do") {
