@@ -31,7 +31,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 UNITY ?= ON
 CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_TRAINING=$(if $(filter off,$(TRAINING)),OFF,$(if $(filter required,$(TRAINING)),ON,AUTO)) -DHEADWAY_TORCH=$(TORCH) $(if $(CCACHE),-DCMAKE_CXX_COMPILER_LAUNCHER=$(CCACHE))
 
-.PHONY: help build demo notebook test test-processors bench reproduce kills soak flips docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
+.PHONY: help build demo notebook test sanitize test-processors bench reproduce kills soak flips docs packages wheel bundle gpu races fuzz mutations format tidy lint dependencies clean
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
@@ -48,6 +48,7 @@ help:
 	@echo 'make reproduce  run every study of minutes again, beside what was recorded and published: an hour (ONLY=NAME,... for some)'
 	@echo 'make kills      kill each verb at random times, KILLS=$(KILLS) processes each, and look for anything lost'
 	@echo 'make soak       run all verbs in one process for MINUTES=$(MINUTES), and look for growing memory, open files and threads'
+	@echo 'make sanitize   the unit tests with the whole library under the sanitizers of addresses and undefined behaviour'
 	@echo 'make races      the unit tests under the thread sanitizer'
 	@echo 'make fuzz       give changed bytes to the readers of files for MINUTES=$(MINUTES), under the sanitizers (clang), then make flips'
 	@echo 'make flips      change every byte of small files, one at a time: each is refused, or the numbers are the same (an hour)'
@@ -90,14 +91,18 @@ PROBE := \#include <omp.h>\nint main() {}\n
 SANITIZING = $(if $(wildcard build/asan/CMakeCache.txt),,$(shell printf '$(PROBE)' | \
   clang++ -fopenmp -fsanitize=address,undefined -x c++ -o /dev/null - 2>/dev/null && echo -DCMAKE_CXX_COMPILER=clang++))
 
-# Both trees are built first; one ctest run then covers them, so its summary is the whole answer.
 test: export TESTING = on
 test: dependencies
-	@cmake --preset asan $(CONFIGURE) $(SANITIZING) --log-level=NOTICE
-	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset ci --parallel $$(($(JOBS) + 1))  # some tests wait
+
+# Every unit test, and the whole library, under the address and undefined-behaviour sanitizers.
+sanitize: export TESTING = on
+sanitize: dependencies
+	@cmake --preset asan $(CONFIGURE) $(SANITIZING) --log-level=NOTICE
+	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests
+	@ctest --preset asan --parallel $$(($(JOBS) + 1))
 
 # OpenBLAS's kernels of three generations of processors: what a test asks of rounding must hold with each.
 test-processors: export TESTING = on

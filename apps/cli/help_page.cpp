@@ -102,6 +102,11 @@ HelpSection prior_section() {
                        AttentionPriorOptions::table());
 }
 
+HelpSection values_section() {
+  return table_section(fmt::format("[{}]", kValueNetworkSection),
+                       "A hidden nonlinear layer in the values.", model::ValueNetwork::table());
+}
+
 /// The heads that the hidden-Markov task has.
 HelpSection heads_section() {
   return table_section("[[task.layers]] heads = [{KEY = VALUE, ...}, ...]",
@@ -139,6 +144,7 @@ void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
     }
     if (name == "sweep") sections.push_back(sweep_section());
     if (name == kAttentionPriorSection) sections.push_back(prior_section());
+    if (name == kValueNetworkSection) sections.push_back(values_section());
   }
 }
 
@@ -154,6 +160,7 @@ std::vector<KeyTable> key_tables() {
     tables.push_back({section.name, keys_section(section)});
   }
   tables.push_back({kAttentionPriorSection, prior_section()});
+  tables.push_back({kValueNetworkSection, values_section()});
   tables.push_back({kHeadsSection, heads_section()});
   tables.push_back({"sweep", sweep_section()});
   return tables;

@@ -61,6 +61,25 @@ std::string minima_table(const SolveResult& result) {
          table.text();
 }
 
+/// The covariance of the hidden weights; empty where values are linear.
+std::string features_table(const SolveResult& result) {
+  constexpr Index kMost = 4;
+  Table table({"widths", "T", "S eigenvalues<", "dimension", "share of each head<"}, 2);
+  for (const SolvePoint& point : result.points) {
+    if (!point.features) continue;
+    const FeatureReport& features = *point.features;
+    const Index shown = std::min(kMost, features.eigenvalues.size());
+    const VectorXd largest = features.eigenvalues.head(shown);
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"),
+               decimals_text(numerics::listed(largest)) +
+                   (shown < features.eigenvalues.size() ? " ..." : ""),
+               fmt::format("{} of {}", cell(features.effective_dimension, "{:.2f}"),
+                           features.eigenvalues.size()),
+               decimals_text(numerics::listed(features.head_shares))});
+  }
+  return table.empty() ? "" : "\ncovariance S of the hidden weights\n" + table.text();
+}
+
 /// The temperature that each rule chooses and the accuracy there; empty unless several are swept.
 std::string chosen_table(const SolveResult& result) {
   const std::vector<TemperatureChoice> choices = headway::choose_temperatures(result);
@@ -226,8 +245,8 @@ std::string solve_table(const Study& study, const SolveResult& result) {
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + minima_table(result) + corrected_table(result) + chosen_table(result) +
-         best_text(result);
+  return out + minima_table(result) + features_table(result) + corrected_table(result) +
+         chosen_table(result) + best_text(result);
 }
 
 std::string align_table(const Study& study, const AlignResult& result) {

@@ -64,6 +64,9 @@ std::vector<ExplainedTable> sample_tables() {
         {"mean rank",
          "over the networks from the prior, from 0 to 1; 0.5 where the sampler is right"},
         {"p", "p-value of uniform ranks; the line below has that of all statistics together"}}},
+      {"Hidden weights, where model.value_network gives values a hidden layer",
+       {{"S eigenvalues", "largest eigenvalues of the mean of S, and those of the theory"},
+        {"integral, exchanges", "as for learned attention, with sample.replicas > 1"}}},
       {"Third table, learned attention",
        {{"entropy, largest", "posterior means, as in solve; with Monte Carlo standard errors"},
         {"bridge, integral",
@@ -79,7 +82,7 @@ Verb sample_verb() {
       Verb{
           .name = "sample",
           .summary = "draw from the exact posterior, with error bars, beside the theory",
-          .sections = {kAttentionPriorSection, "sample"},
+          .sections = {kAttentionPriorSection, kValueNetworkSection, "sample"},
           .own = {kShardOption,
                   kPointOption,
                   {"--calibrate", "",

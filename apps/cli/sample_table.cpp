@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/numerics/statistics.hpp"
 #include "headway/results/lookup.hpp"
 #include "result_tables.hpp"
 #include "result_text.hpp"
@@ -94,6 +95,29 @@ std::string calibration_table(const SampleResult& result) {
   return out;
 }
 
+/// Two rows a point: the samples, and the theory; empty where values are linear.
+std::string sampled_features_table(const SampleResult& result) {
+  static constexpr Index kMost = 4;
+  const auto text = [](const VectorXd& values) {
+    const VectorXd largest = values.head(std::min(kMost, values.size()));
+    return decimals_text(numerics::listed(largest)) + (values.size() > kMost ? " ..." : "");
+  };
+  Table table({"widths", "T", "<", "S eigenvalues<", "integral", "exchanges"}, 3);
+  for (const SamplePoint& point : result.points) {
+    if (!point.features) continue;
+    const SampledFeatures& f = *point.features;
+    table.add({widths_text(point.widths), cell(point.temperature, "{:g}"), "samples",
+               text(f.eigenvalues),
+               measured_text(f.integral_log_evidence, f.integral_log_evidence_error, "{:.3f}"),
+               cell(f.exchange_rate, "{:.2f}")});
+    const SolvePoint* theory = headway::theory_at(result.solve, point.widths, point.temperature);
+    if (theory == nullptr || !theory->features) continue;
+    table.add({"", "", "saddle point", text(theory->features->eigenvalues), "", ""});
+  }
+  return table.empty() ? ""
+                       : "\ncovariance S of the hidden weights, mean of the draws\n" + table.text();
+}
+
 /// Three rows a point: the samples, the saddle point, the 1/N-corrected means.
 std::string order_parameters_table(const SampleResult& result) {
   Table table({"widths", "T", "<", "U_a", "U_1 diagonal<"}, 3);
@@ -135,7 +159,8 @@ std::string sample_table(const Study& study, const SampleResult& result) {
   std::string out =
       study_header(study, result.solve) + runs_table(result) + evidence_reasons(result);
   out += wrapped("\nposterior means +- Monte Carlo standard errors, beside the theory\n");
-  return out + order_parameters_table(result) + calibration_table(result) + attention_table(result);
+  return out + order_parameters_table(result) + sampled_features_table(result) +
+         calibration_table(result) + attention_table(result);
 }
 
 }  // namespace headway::cli

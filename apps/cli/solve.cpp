@@ -63,6 +63,10 @@ std::vector<ExplainedTable> solve_tables() {
         {"largest", "largest weight of the heads' mean attention there, mean over examples"},
         {"starts", "starts of solve.attention_starts that led here, heads exchanged or not"},
         kDiagonalColumn}},
+      {"Hidden weights, where model.value_network gives values a hidden layer",
+       {{"S eigenvalues", "largest eigenvalues of the covariance S of the hidden weights"},
+        {"dimension", "effective dimension (tr S)^2 / tr S^2, of so many"},
+        {"share of each head", "of its block in tr S"}}},
       {"Second table, 1/N-corrected means where the correction exists",
        {{"accuracy, U_a", "as above, with the next order of 1/N"},
         {"U_1 diagonal +- posterior deviation",
@@ -83,7 +87,7 @@ Verb solve_verb() {
   return make_shared_verb(
       Verb{.name = "solve",
            .summary = "solve the theory at every width and temperature of a study",
-           .sections = {"", "task", "model", kAttentionPriorSection, "solve"},
+           .sections = {"", "task", "model", kAttentionPriorSection, kValueNetworkSection, "solve"},
            .tasks = headway::Side::kTheory,
            .own = {kShardOption},
            .about = "Finds the saddle point of the action at each width and temperature of the "

@@ -55,6 +55,8 @@ inline constexpr const char* kTrainedInput =
 
 /// A table inside [model], whose keys the help of verbs explains that learn attention.
 inline constexpr const char* kAttentionPriorSection = "model.attention_prior";
+/// Another: the value network, which all verbs of the theory take that make kernels.
+inline constexpr const char* kValueNetworkSection = "model.value_network";
 
 /// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
 /// make_theory_verb() (theory_course.hpp).

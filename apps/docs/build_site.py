@@ -16,7 +16,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
 PACKAGE = SOURCE / "apps/python"
-sys.path.insert(0, str(PACKAGE))
+LIVE = SOURCE / "apps/live"
+sys.path[:0] = [str(PACKAGE), str(LIVE)]
 # What the documents are, and what they link to.
 TREE = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "CITATION.cff", "apps", "data", "include", "src")
 CPP = """# C++ reference
@@ -28,6 +29,17 @@ CPP = """# C++ reference
 ```
 
 [The library](../src/README.md) says how it is laid out, how to call it and how to add to it.
+"""
+
+
+LIVE_PAGE = """# Play with the theory
+
+```{raw} html
+<p><strong><a href="live/index.html">Open the live page.</a></strong> The hidden-Markov study of the README, with sliders for
+width, temperature and examples, and a switch for each head. Every move solves the theory anew, in your browser.</p>
+```
+
+[About it](apps/live/README.md): what it shows, and how it is made.
 """
 
 
@@ -63,6 +75,18 @@ def lay_out(pages, results, program, figures):
         (pages / name).write_text(text, encoding="utf-8")
 
 
+def add_live_page(pages, target):
+    """The live page, and the page that leads to it; both are left out where its compiler is missing."""
+    import live_page
+
+    if live_page.missing():
+        print(f"the site has no live page: {', '.join(live_page.missing())} missing")
+        return
+    work = Path(os.environ.get("HEADWAY_LIVE") or target.parents[1] / "live") / "work"
+    live_page.build(target, work.resolve())
+    (pages / "live.md").write_text(LIVE_PAGE, encoding="utf-8")
+
+
 def without_dead_links(folder):
     """Removes two kinds of dead links that Doxygen makes: to lists of nested classes, which do not exist for private ones, and to
     places of specialised templates."""
@@ -85,6 +109,7 @@ def build(output, program, figures):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     lay_out(output / "pages", output / "results", program, figures)
+    add_live_page(output / "pages", extra / "live")
     assets.copy_mathjax(static / "mathjax")
     here = SOURCE / "apps/docs"
     environment = os.environ | {"HEADWAY_DOCS_OUTPUT": str(extra), "HEADWAY_DOCS_EXTRA": str(extra),

@@ -44,8 +44,8 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 
 # The navigation, in the order in which a new user needs it. A line with "*" stands for the further pages of that folder.
 PARTS = (
-    ("Start", ("Which command answers my question? <apps/docs/questions>", "Gallery of figures <gallery>",
-               "Installing <apps/docs/installing>")),
+    ("Start", ("Which command answers my question? <apps/docs/questions>", "Play with the theory <live>",
+               "About the live page <apps/live/README>", "Gallery of figures <gallery>", "Installing <apps/docs/installing>")),
     ("Tutorials", ("Overview <apps/docs/tutorial/README>", "apps/docs/tutorial/*", "Notebooks <notebooks/index>")),
     ("Tasks", ("What can be learned <src/tasks/README>", "Studies <data/studies/README>", "Characters <data/omniglot/README>",
                "Digits <data/digits/README>")),

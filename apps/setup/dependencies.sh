@@ -6,7 +6,8 @@
 #   apps/setup/dependencies.sh --list    print the packages, one per line, and install nothing
 #   TRAINING=off                      leaves out the packages of the training engine (LibTorch, oneDNN: 400 MB),
 #                                     which are installed only where the system has them
-#   DOCS=on                           adds what builds the site of the documentation (make docs)
+#   DOCS=on                           adds what builds the site of the documentation (make docs), with the compiler of its
+#                                     live page (emscripten: 110 MB to load, 800 MB on the disk)
 #   TESTING=on                        adds what only tests need: that, a Slurm of one node, started and ended by its test,
 #                                     a browser that looks at the pages, zsh, and the compiler of tests with sanitizers
 #   LINT=on                           adds what `make lint` runs
@@ -39,7 +40,7 @@ lint_packages="cppcheck clang-tidy"
 clang_packages="clang libclang-rt-dev libomp-dev"
 [ "${TESTING:-off}${FUZZING:-off}" != offoff ] || clang_packages=
 docs_packages="doxygen furo python3-myst-parser python3-sphinx libjs-mathjax"
-[ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn" # a figure of the gallery
+[ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn emscripten" # a figure of the gallery; the live page
 [ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then

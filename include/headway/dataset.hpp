@@ -72,6 +72,7 @@ struct Dataset {
   /// The readout that path features or `network` were made with, if known. Otherwise the default
   /// for studies that set no readout.
   std::optional<Readout> readout;
+  bool any_rows = false;  ///< supplied attention may be signed, with rows of any sum
   Split train;
   std::optional<Split> test;
   /// Sums over the training examples, in place of `train`, which is then empty.

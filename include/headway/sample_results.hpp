@@ -75,6 +75,7 @@ struct SamplePoint {
   MatrixXd energies;  ///< draws x chains
   std::vector<std::string> warnings;
   std::optional<SampledAttention> attention;      ///< learned attention alone
+  std::optional<SampledFeatures> features;        ///< value networks alone
   std::optional<SampledCalibration> calibration;  ///< where it was asked for
   MatrixXd weights;                               ///< dimension x (draws chains) where asked for
   double sampling_seconds = 0.0;
@@ -145,6 +146,7 @@ void fields(Visitor& visit, Record& r) {
         {.place = kFile, .axes = "draw chain"});
   fields_of_attention(visit, r);
   fields_of_calibration(visit, r.calibration);
+  fields_of_features(visit, r.features);
   visit("sampling_seconds", r.sampling_seconds, "time of the chains alone, warm-up included");
   visit("seconds", r.seconds, "time of the point");
 }

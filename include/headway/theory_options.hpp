@@ -7,6 +7,7 @@
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/words.hpp"
 #include "headway/model/learned_attention.hpp"
+#include "headway/model/value_network.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/types.hpp"
@@ -50,6 +51,7 @@ struct ModelOptions {
   std::optional<Readout> readout;
   AttentionKind attention = AttentionKind::kSoftmax;
   std::optional<AttentionPriorOptions> attention_prior;  ///< absent: attention is given
+  std::optional<model::ValueNetwork> value_network;      ///< absent: values are linear
 
   static const OptionTable<ModelOptions>& table();
 };

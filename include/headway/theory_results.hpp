@@ -10,6 +10,7 @@
 #include "headway/predictor.hpp"
 #include "headway/results/attention_results.hpp"
 #include "headway/results/theory_fields.hpp"
+#include "headway/results/value_results.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/theory/finite_width.hpp"
 #include "headway/theory/saddle_evidence.hpp"
@@ -104,7 +105,8 @@ struct SolvePoint {
   std::string lost_digits;   ///< what rounding did to the predictor, likewise
   CorrectedPoint corrected;
   double seconds = 0.0;
-  std::vector<AttentionMinimum> minima;  ///< of learned attention; the rest describes the first
+  std::vector<AttentionMinimum> minima;   ///< of learned attention; the rest describes the first
+  std::optional<FeatureReport> features;  ///< of a value network
   Tensor first_layer_draws;  ///< of U_1, [chain, draw, n, n], where a result of sample lends them
   std::string draws_fault;   ///< why a result of sample has no draws to lend; not kept in files
 };
@@ -151,6 +153,7 @@ void fields(Visitor& visit, Record& r) {
         kOld);
   visit("corrected", r.corrected, "the 1/N-corrected means", kOld);
   fields_of_minima(visit, r.minima);
+  fields_of_features(visit, r.features);
   visit("seconds", r.seconds, "time of the point");
 }
 
@@ -176,6 +179,7 @@ void fields(Visitor& visit, Record& r) {
 struct SolveResult {
   static constexpr const char* kVerb = "solve";
   std::vector<int> heads;
+  bool joined_heads = false;  ///< value network after attention: U_1 is of all heads together
   std::vector<double> variances;
   Index outputs = 1;
   Index train_examples = 0, test_examples = 0, features = 0;
@@ -196,6 +200,9 @@ void fields(Visitor& visit, Record& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;
   visit("heads", r.heads, "heads of each layer, H_1, ..., H_L",
         {.json = "heads_per_layer", .layout = FieldLayout::kAttribute, .least = 1});
+  visit("joined_heads", r.joined_heads,
+        "1: the readout sees all heads together (value network after attention), and U_1 is C x C",
+        {.place = kFile, .optional = true});
   visit("variances", r.variances, "prior variances s_0^2, s_1^2, ..., s_L^2, s_a^2",
         {.layout = FieldLayout::kAttribute, .optional = true});
   visit("outputs", r.outputs, "number of outputs C", {.least = 1});

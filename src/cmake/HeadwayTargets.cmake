@@ -33,24 +33,28 @@ if(HEADWAY_BUILD_FUZZERS)
   target_compile_options(headway_options INTERFACE
                          -fsanitize-coverage-allowlist=${PROJECT_SOURCE_DIR}/tests/fuzz/counted_code.txt)
 endif()
-if(HEADWAY_SANITIZERS)
+# headway_sanitize(TARGET address,undefined): what links TARGET is compiled and linked with these sanitizers.
+function(headway_sanitize target sanitizers)
   foreach(sanitizer address thread)  # GCC and clang tell the code in different ways
-    if(HEADWAY_SANITIZERS MATCHES "${sanitizer}")
+    if(sanitizers MATCHES "${sanitizer}")
       string(TOUPPER ${sanitizer} upper)
-      target_compile_definitions(headway_options INTERFACE HEADWAY_${upper}_SANITIZER)
+      target_compile_definitions(${target} INTERFACE HEADWAY_${upper}_SANITIZER)
     endif()
   endforeach()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # the sanitizers' checks cause false alarms, in std::regex for example
-    target_compile_options(headway_options INTERFACE -Wno-maybe-uninitialized)
+    target_compile_options(${target} INTERFACE -Wno-maybe-uninitialized)
   endif()
-  target_compile_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS}
+  target_compile_options(${target} INTERFACE -fsanitize=${sanitizers}
                          -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(headway_options INTERFACE -fsanitize=${HEADWAY_SANITIZERS})
-  if(HEADWAY_SANITIZERS MATCHES "undefined" AND NOT HEADWAY_BUILD_FUZZERS)
+  target_link_options(${target} INTERFACE -fsanitize=${sanitizers})
+  if(sanitizers MATCHES "undefined" AND NOT HEADWAY_BUILD_FUZZERS)
     # Checks of every pointer that is followed or moved are half of the time to compile. Without them the address sanitizer
     # still reports accesses through null pointers and out of objects, and Eigen asserts alignment. Fuzzers keep the checks.
-    target_compile_options(headway_options INTERFACE -fno-sanitize=null,alignment,pointer-overflow,object-size)
+    target_compile_options(${target} INTERFACE -fno-sanitize=null,alignment,pointer-overflow,object-size)
   endif()
+endfunction()
+if(HEADWAY_SANITIZERS)
+  headway_sanitize(headway_options "${HEADWAY_SANITIZERS}")
 endif()
 
 # Folders below the prefix that a full installation makes, before anything else is installed into them. Those of
@@ -124,4 +128,34 @@ function(headway_module name)
   add_library(headway::${name} ALIAS headway_${name})
   set_target_properties(headway_${name} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY HEADWAY_MODULES ${name})
+endfunction()
+
+# headway_sanitized_objects(modules...): each module once more, with sanitizers and Eigen's assertions, as the objects
+# headway_<module>_sanitized. Called in src/, where the flags of single sources are known.
+function(headway_sanitized_objects)
+  add_library(headway_sanitized INTERFACE)
+  target_compile_options(headway_sanitized INTERFACE -O0 -g1 -UNDEBUG)
+  headway_sanitize(headway_sanitized address,undefined)
+  # Eigen aligns memory by hand under the sanitizer, and matrices pass from these modules to others and back. Both allocators
+  # give 16 bytes.
+  target_compile_definitions(headway_sanitized INTERFACE EIGEN_MALLOC_ALREADY_ALIGNED=1)
+  set(first "")
+  foreach(name ${ARGN})
+    get_target_property(sources headway_${name} SOURCES)
+    add_library(headway_${name}_sanitized OBJECT EXCLUDE_FROM_ALL ${sources})
+    set_target_properties(headway_${name}_sanitized PROPERTIES UNITY_BUILD_BATCH_SIZE 0)
+    foreach(property COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_LIBRARIES)
+      get_target_property(values headway_${name} ${property})
+      if(values)
+        set_property(TARGET headway_${name}_sanitized PROPERTY ${property} ${values})
+      endif()
+    endforeach()
+    target_link_libraries(headway_${name}_sanitized PRIVATE headway_sanitized)
+    if(first)
+      target_precompile_headers(headway_${name}_sanitized REUSE_FROM ${first})
+    else()
+      target_precompile_headers(headway_${name}_sanitized PRIVATE ${PROJECT_SOURCE_DIR}/src/precompiled.hpp)
+      set(first headway_${name}_sanitized)
+    endif()
+  endforeach()
 endfunction()

@@ -141,6 +141,9 @@ OptionType<T> integer(std::int64_t low, std::int64_t high) {
 template OptionType<int> integer<int>(std::int64_t, std::int64_t);
 template OptionType<std::int64_t> integer<std::int64_t>(std::int64_t, std::int64_t);
 template OptionType<std::uint64_t> integer<std::uint64_t>(std::int64_t, std::int64_t);
+#if PTRDIFF_MAX < INT64_MAX  // Index is neither of them, as in WebAssembly
+template OptionType<std::ptrdiff_t> integer<std::ptrdiff_t>(std::int64_t, std::int64_t);
+#endif
 
 OptionType<double> real(double low, double high, Ends ends) {
   const std::string allowed = real_range(low, high, ends);

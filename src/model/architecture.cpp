@@ -16,7 +16,7 @@
 namespace headway::model {
 namespace {
 
-constexpr Index kLargestWidth = Index{1} << 40;
+constexpr double kLargestWidth = 0x1p40;  // beyond an Index of 32 bits
 constexpr double kSmallestProduct =
     1e-100;  // of variances: U^{-1} and its square must not overflow
 constexpr Index kLargestPaths = Index{1} << 20;  // with more, U_1 alone would take over 8 TiB
@@ -58,8 +58,8 @@ void Architecture::validate() const {
                     widths.size(), l + 1));
   }
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (widths[i] < 1 || widths[i] > kLargestWidth) {
-      bad(fmt::format("model.widths: N_{} = {}: must be a whole number from 1 to {}",
+    if (widths[i] < 1 || static_cast<double>(widths[i]) > kLargestWidth) {
+      bad(fmt::format("model.widths: N_{} = {}: must be a whole number from 1 to {:.0f}",
                       i < l ? std::to_string(i + 1) : "a", widths[i], kLargestWidth));
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/option_table.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/blas.hpp"
@@ -193,6 +194,28 @@ Words<ValueForm> words_of(ValueForm) {
                                                {"before_attention", ValueForm::kBeforeAttention},
                                                {"after_attention", ValueForm::kAfterAttention}};
   return kWords;
+}
+
+Words<FeatureLearning> words_of(FeatureLearning) {
+  static constexpr Word<FeatureLearning> kWords[] = {{"fixed", FeatureLearning::kFixed},
+                                                     {"adapted", FeatureLearning::kAdapted}};
+  return kWords;
+}
+
+const OptionTable<ValueNetwork>& ValueNetwork::table() {
+  using V = ValueNetwork;
+  static const OptionTable<V> table = {{
+      option("form", &V::form, choice<ValueForm>(),
+             "where the nonlinearity acts. hyla: on what each pair of query and key sees through "
+             "all heads; per_head: on the keys, for each head its own; before_attention: on the "
+             "tokens; after_attention: on what all heads gather at a query"),
+      option("nonlinearity", &V::nonlinearity, choice<numerics::Nonlinearity>(),
+             "function of the hidden units"),
+      option("features", &V::features, choice<FeatureLearning>(),
+             "fixed: hidden weights have the covariance S of their prior; adapted: the S that "
+             "minimises the action with U. Take adapted for few inputs or few hidden units."),
+  }};
+  return table;
 }
 
 Index value_readouts(ValueForm form, const std::vector<int>& heads) {

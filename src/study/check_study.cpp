@@ -61,20 +61,26 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
                     {field});
 }
 
+/// A value that does not go with `table`.
+[[noreturn]] void refuse_beside(const std::string& table, const std::string& key,
+                                const std::string& value, const std::string& allowed) {
+  throw OptionError(fmt::format("{} = {}: must be {} beside {}", key, value, allowed, table),
+                    {key, table});
+}
+
 [[noreturn]] void refuse_beside_prior(const std::string& key, const std::string& value,
                                       const std::string& allowed) {
-  throw OptionError(
-      fmt::format("{} = {}: must be {} beside model.attention_prior", key, value, allowed),
-      {key, "model.attention_prior"});
+  refuse_beside("model.attention_prior", key, value, allowed);
 }
 
 /// What learned attention allows.
 void check_attention_prior(const Study& study) {
   if (!study.model.attention_prior) {
-    if (study.sample.replicas > 1 && study.sample.sampler != Sampler::kCollapsed) {
+    if (study.sample.replicas > 1 && !study.model.value_network &&
+        study.sample.sampler != Sampler::kCollapsed) {
       throw OptionError(
-          fmt::format("sample.replicas = {}: must be 0 or 1 without model.attention_prior or "
-                      "sample.sampler = \"collapsed\"",
+          fmt::format("sample.replicas = {}: must be 0 or 1 without model.attention_prior, "
+                      "model.value_network or sample.sampler = \"collapsed\"",
                       study.sample.replicas),
           {"sample.replicas"});
     }
@@ -113,9 +119,39 @@ void check_attention_prior(const Study& study) {
   }
 }
 
+[[noreturn]] void refuse_beside_values(const std::string& key, const std::string& value,
+                                       const std::string& allowed) {
+  refuse_beside("model.value_network", key, value, allowed);
+}
+
+/// What value networks allow.
+void check_value_keys(const Study& study) {
+  if (!study.model.value_network) return;
+  if (study.model.attention_prior) {
+    throw OptionError(
+        "model.value_network: must be absent beside model.attention_prior: attention is learned "
+        "with linear values alone",
+        {"model.value_network", "model.attention_prior"});
+  }
+  if (study.sample.sampler != Sampler::kExact && study.sample.sampler != Sampler::kAuto) {
+    refuse_beside_values("sample.sampler", fmt::format("\"{}\"", word_of(study.sample.sampler)),
+                         "\"exact\"");
+  }
+  if (study.sample.metric == SampleMetric::kInformation) {
+    refuse_beside_values("sample.metric", "\"information\"",
+                         "\"auto\", \"unit\", \"diagonal\" or \"dense\"");
+  }
+  if (study.solve.kernels == theory::KernelForm::kDistributed ||
+      study.solve.kernels == theory::KernelForm::kGram) {
+    refuse_beside_values("solve.kernels", fmt::format("\"{}\"", word_of(study.solve.kernels)),
+                         "\"auto\", \"stored\", \"streamed\" or \"feature_space\"");
+  }
+}
+
 void check_theory(const Study& study) {
   study.solve.saddle_point.validate();
   check_attention_prior(study);
+  check_value_keys(study);
   const std::vector<int> heads = heads_of(study);
   if (!heads.empty()) check_against_layers(study.model, heads);
   const double points = static_cast<double>(study.model.widths.size()) *

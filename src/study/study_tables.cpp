@@ -115,6 +115,12 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
                              "kind and frozen, all optional")),
              "prior of the attention, which is then learned; for solve and sample. Absent: the "
              "attention is that of the data."),
+      option("value_network", &M::value_network,
+             optional(record(model::ValueNetwork::table(),
+                             "a table [model.value_network] with form, nonlinearity and features, "
+                             "all optional")),
+             "a hidden nonlinear layer in the values; widths are then [N_1, N_a]. Absent: values "
+             "are linear."),
   }};
   return table;
 }
@@ -273,10 +279,12 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
       option(
           "replicas", &S::replicas,
           unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
-          "model.attention_prior and sampler = \"collapsed\": replicas of each chain, at inverse "
-          "temperatures of the likelihood from 1 to 0; 1 = no replica exchange, 0 = by the "
-          "number of labels, or 1 for collapsed, which needs more for the evidence. Raise it if "
-          "chains disagree."),
+          "model.attention_prior, model.value_network and sampler = \"collapsed\": replicas of "
+          "each "
+          "chain, at inverse temperatures of the likelihood from 1 to 0; 1 = no replica exchange, "
+          "0 = by the number of labels, and 1 for the last two, whose evidence needs more. Raise "
+          "it "
+          "if chains disagree."),
       option("attention_start", &S::attention_start,
              unless(SampleOptions{}.attention_start, choice<AttentionStart>()),
              "model.attention_prior: where the attention of each chain starts, as in [solve]. With "

@@ -60,13 +60,10 @@ double entropy_above_prior(const model::Architecture& a, const OrderParameters& 
   return value;
 }
 
+/// F with S = F F^T; of a singular S by pivoted Cholesky.
 MatrixXd factor_of(const MatrixXd& s) {
-  std::optional<SpdFactor> factor = SpdFactor::factor(s);
-  if (!factor) {
-    throw Error(ErrorKind::kBadStudy,
-                "the covariance S of the hidden weights is not positive definite");
-  }
-  return factor->lower();
+  const std::optional<SpdFactor> factor = SpdFactor::factor(s);
+  return factor ? MatrixXd(factor->lower()) : PivotedCholesky(s).features();
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ PRIOR = ["--set", "model.attention_prior.heads=[2,2]", "--set", "model.attention
          "--set", "model.temperature=0.15", "--set", "model.readout=last_token"]
 QUICK = ["--set", "sample.draws=40", "--set", "sample.warmup=60", "--set", "sample.replicas=4",
          "--set", "solve.attention_starts=6"]
-TIMES = ("seconds", "sampling_seconds", "ess_bulk_min_per_second")
+TIMES = ("DIMENSION_LIST", "seconds", "sampling_seconds", "ess_bulk_min_per_second")
 
 
 def write_data(path, name="two_layers", with_heads=False):

@@ -141,7 +141,7 @@ def most_memory(*arguments):
 
 
 # Attributes of a result that may differ between two computations of it.
-TIMES = {"seconds", "sampling_seconds", "ess_bulk_min_per_second", "training_seconds", "steps_per_second",
+TIMES = {"DIMENSION_LIST", "seconds", "sampling_seconds", "ess_bulk_min_per_second", "training_seconds", "steps_per_second",
          "flops_per_second", "started", "threads", "command", "text_sha256"}
 
 

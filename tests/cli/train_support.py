@@ -68,7 +68,7 @@ warmup_steps = 2
 eval_examples = 8
 sample_tokens = 40
 """
-TIMES = ("training_seconds", "steps_per_second", "flops_per_second")
+TIMES = ("DIMENSION_LIST", "training_seconds", "steps_per_second", "flops_per_second")
 
 
 def can_train():

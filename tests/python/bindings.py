@@ -14,7 +14,8 @@ FOLDER = tempfile.TemporaryDirectory()
 GOLDEN = Path(__file__).resolve().parent.parent / "data" / "golden"
 #: Fields in which two computations of the same numbers may differ. The commit is one of them, since program and module may be
 #: built one after the other.
-RUN = {"seconds", "started", "command", "threads", "text_sha256", "sampling_seconds", "evidence_seconds",
+RUN = {"DIMENSION_LIST",  # references, which program_dimensions_test.py follows
+       "seconds", "started", "command", "threads", "text_sha256", "sampling_seconds", "evidence_seconds",
        "solve_seconds", "git_commit"}
 
 

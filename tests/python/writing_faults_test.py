@@ -241,7 +241,7 @@ class TwoWriters(WritingTest):
     def test_the_next_writer_removes_what_a_killed_one_left_and_no_other_file(self):
         beside = self.path.with_name(".headway-abc")
         beside.write_text("of the user")
-        script = ("import os, signal, sys; from headway.files import whole_file\n"
+        script = ("import os, signal, sys; from headway.base.files import whole_file\n"
                   "with whole_file(sys.argv[1], True, '') as name: os.kill(os.getpid(), signal.SIGKILL)\n")
         killed = subprocess.run([sys.executable, "-c", script, str(self.path)], timeout=60,
                                 env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})

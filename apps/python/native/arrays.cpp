@@ -174,6 +174,7 @@ std::shared_ptr<tasks::Dataset> make_dataset(const py::dict& given) {
   dataset->features = given["features"].cast<Index>();
   dataset->layers = layers_of(given, dataset->heads.size());
   dataset->network = network_of(given);
+  dataset->any_rows = given.contains("any_rows");
   if (given.contains("readout")) {
     dataset->readout = parse_word<Readout>("readout", given["readout"].cast<std::string>());
   }

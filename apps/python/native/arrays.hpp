@@ -12,7 +12,7 @@ namespace headway::python {
 
 namespace py = pybind11;
 
-/// The data set that headway/arrays.py describes: arrays that it has checked, C-contiguous, of
+/// The data set that headway/api/arrays.py describes: arrays that it has checked, C-contiguous, of
 /// float64 or float32. Inputs, attention and path features are not copied: the data set keeps the
 /// arrays alive, which must not change while it is in use.
 std::shared_ptr<tasks::Dataset> make_dataset(const py::dict& given);

@@ -99,7 +99,7 @@ void leave_ranks(bool failed) {
   ranks.reset();
 }
 
-/// What headway/compute.py says of a computation.
+/// What headway/api/compute.py says of a computation.
 struct Request {
   Options options;
   py::object progress, warning, note;
@@ -254,7 +254,8 @@ py::array kernel(const py::handle& features, const py::handle& other, const py::
 }
 
 /// Every key of a study by its section: what --help says of it, the range, and the default as a
-/// study spells it ("" where the key is left out). headway/settings.json holds a copy of it.
+/// study spells it ("" where the key is left out). headway/base/signatures.py makes arguments of
+/// it.
 py::dict options_of_sections() {
   const headway::Study study;
   py::dict sections;
@@ -334,17 +335,17 @@ PYBIND11_MODULE(_native, module) {
   py::register_exception_translator(&translate_error);
   define_computation(module);
   py::class_<headway::tasks::Dataset, std::shared_ptr<headway::tasks::Dataset>>(
-      module, "Dataset", "Arrays that headway/arrays.py has checked, as a data set.")
+      module, "Dataset", "Arrays that headway/api/arrays.py has checked, as a data set.")
       .def(py::init(&make_dataset))
       .def_readwrite("content_hash", &headway::tasks::Dataset::content_hash);
   py::class_<headway::tasks::ExampleArrays, std::shared_ptr<headway::tasks::ExampleArrays>>(
-      module, "Examples", "Arrays of examples to train on, which headway/examples.py has made.")
+      module, "Examples", "Arrays of examples to train on, which headway/api/examples.py has made.")
       .def(py::init(&make_examples));
   py::class_<headway::theory::Action, std::shared_ptr<headway::theory::Action>>(
       module, "Action", "The action S(U) of a study at its first point.")
       .def(py::init(&action_of))
       .def("evaluate", &evaluate, "S and dS/dU at the matrices U_1, ..., U_L, U_a.");
-  module.def("compute", &compute, "Runs a verb on what headway/compute.py asks for.");
+  module.def("compute", &compute, "Runs a verb on what headway/api/compute.py asks for.");
   module.def(
       "rank",
       [] {

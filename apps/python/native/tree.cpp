@@ -74,8 +74,13 @@ py::dict Tree::attributes(const std::string& object) {
   return py::reinterpret_borrow<py::dict>(nodes_.at(place)[0]);
 }
 
+void Tree::name_axes(const std::string& path, std::string_view axes) {
+  if (!axes.empty()) attributes(path)[py::str("axes")] = py::str(std::string(axes));
+}
+
 void Tree::write_dataset(const std::string& path, const Elements& elements) {
   put(path, array_of(elements));
+  name_axes(path, elements.axes);
 }
 
 void Tree::write_attribute(const std::string& object, const std::string& name,
@@ -83,10 +88,12 @@ void Tree::write_attribute(const std::string& object, const std::string& name,
   attributes(object)[text_of(name)] = value_of(elements);
 }
 
-void Tree::write_strings(const std::string& path, const std::vector<std::string>& values) {
+void Tree::write_texts(const std::string& path, const std::vector<std::string>& values,
+                       std::string_view axes) {
   py::list texts;
   for (const std::string& value : values) texts.append(text_of(value));
   put(path, texts);
+  name_axes(path, axes);
 }
 
 void Tree::set(const std::string& object, const std::string& name, const std::string& value) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -20,22 +21,28 @@ class FieldSink {
   virtual ~FieldSink() = default;
 
   enum class NumberKind : std::uint8_t { kFloat64, kFloat32, kInt64, kUint64, kUint8 };
-  /// Row-major numbers, as many as `shape` says; shape {} is a scalar.
+  /// Row-major numbers, as many as `shape` says; shape {} is a scalar. `axes`: names of the
+  /// dimensions, slowest first, with a blank between them; "" where they have none.
   struct Elements {
     std::vector<Index> shape;
     NumberKind kind;
     const void* values;
+    std::string_view axes = {};
   };
 
   virtual void make_group(const std::string& path) = 0;
-  virtual void write_strings(const std::string& path, const std::vector<std::string>& values) = 0;
+  void write_strings(const std::string& path, const std::vector<std::string>& values,
+                     std::string_view axes = {}) {
+    write_texts(path, values, axes);
+  }
   /// An attribute of an object: one text.
   virtual void set(const std::string& object, const std::string& name,
                    const std::string& value) = 0;
 
   template <class Number>
-  void write(const std::string& path, const std::vector<Index>& shape, const Number* values) {
-    write_dataset(path, {shape, kind_of<Number>(), values});
+  void write(const std::string& path, const std::vector<Index>& shape, const Number* values,
+             std::string_view axes = {}) {
+    write_dataset(path, {shape, kind_of<Number>(), values, axes});
   }
   /// An attribute of an object: one number, or a list of them.
   template <class Number>
@@ -50,6 +57,8 @@ class FieldSink {
   }
 
  private:
+  virtual void write_texts(const std::string& path, const std::vector<std::string>& values,
+                           std::string_view axes) = 0;
   virtual void write_dataset(const std::string& path, const Elements& elements) = 0;
   virtual void write_attribute(const std::string& object, const std::string& name,
                                const Elements& elements) = 0;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "headway/core/examples.hpp"
+#include "headway/core/option_table_fwd.hpp"
 #include "headway/core/words.hpp"
 #include "headway/numerics/normal_products.hpp"
 #include "headway/observer.hpp"
@@ -25,10 +26,18 @@ enum class ValueForm {
 };
 Words<ValueForm> words_of(ValueForm);
 
-/// The value network of a study.
+/// Whether the hidden weights keep the covariance S = s_0^2 I of their prior in the theory, or get
+/// the one that the data choose.
+enum class FeatureLearning { kFixed, kAdapted };
+Words<FeatureLearning> words_of(FeatureLearning);
+
+/// The value network of a study: [model.value_network].
 struct ValueNetwork {
   ValueForm form = ValueForm::kHyla;
   numerics::Nonlinearity nonlinearity = numerics::Nonlinearity::kRelu;
+  FeatureLearning features = FeatureLearning::kFixed;
+
+  static const OptionTable<ValueNetwork>& table();
 };
 
 /// R: heads, paths, or 1.

@@ -132,7 +132,8 @@ template <class Visitor>
 void solve_fields(Visitor& visit, const SolveResult& r) {
   constexpr FieldForm kJson = {.place = FieldPlace::kJson};
   fields(visit, r);
-  visit("paths", model::path_names(r.heads), "names of the paths", {.place = FieldPlace::kFile});
+  visit("paths", model::path_names(r.heads), "names of the paths",
+        {.place = FieldPlace::kFile, .axes = "path"});
   for (std::size_t i = 0; i < r.set_names.size(); ++i) {
     visit("set_examples/" + r.set_names[i], r.set_examples[i], "examples of the set", kJson);
   }

@@ -15,6 +15,8 @@ namespace headway {
 struct ChainRecord {
   std::vector<double> entries, positions, accuracies;
   std::vector<double> attention;
+  std::vector<double> feature_traces;  ///< value network: tr S of every draw
+  MatrixXd feature_sums;               ///< svec(S) summed over consecutive draws, a column each
   Index draws = 0;
   numerics::MatrixMoments predictors;  ///< of the draws that the predictor was computed for
   MatrixXd variance_sum;
@@ -27,6 +29,10 @@ void fields(Visitor& visit, Record& r) {
   visit("positions", r.positions, "unconstrained states, where kept, one draw after another");
   visit("attention", r.attention,
         "entropy, largest weight and log likelihood of learned attention, draw after draw",
+        {.optional = true});
+  visit("feature_traces", r.feature_traces, "tr S of a value network, draw after draw",
+        {.optional = true});
+  visit("feature_sums", r.feature_sums, "its svec(S), summed over consecutive draws, a column each",
         {.optional = true});
   visit("predictions", r.predictors.count, "draws that the predictor was computed for");
   visit("accuracies", r.accuracies, "of their mean predictors");

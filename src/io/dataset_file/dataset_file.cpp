@@ -117,6 +117,7 @@ tasks::Dataset load(const std::string& file_path, FeaturesIn place, Attention at
   dataset.features = layout.extent("N_0");
   dataset.readout = layout.readout;
   dataset.note = layout.note;
+  dataset.any_rows = layout.any_rows;
   const ArrayReader read{*file, layout};
   dataset.layers.resize(layout.heads.size());
   visit_layers(read, dataset.layers);
@@ -181,6 +182,7 @@ std::string describe_dataset(const Hdf5InputFile& file) {
     out += "  network    the values, input and readout trained with these heads\n";
   }
   if (layout.readout) out += fmt::format("  readout    {}\n", word_of(*layout.readout));
+  if (layout.any_rows) out += "  rows       any: attention may be signed, for value networks\n";
   if (!layout.note.empty()) out += fmt::format("  note       {}\n", printable(layout.note));
   if (layout.new_inputs) {
     return out + fmt::format(

@@ -20,6 +20,8 @@ constexpr std::string_view kSets = "sets/";
 constexpr const char* kSplit = "a group with labels and inputs or path_features";
 constexpr const char* kNoAttention = "no attention is given";
 constexpr const char* kUnlessLearned = ", or none where a study has model.attention_prior";
+constexpr const char* kAttentionRows = "attention_rows";
+constexpr const char* kAnyRows = "any";
 constexpr double kMaxPaths = std::numeric_limits<int>::max();
 
 std::string layer_name(Index layer) { return fmt::format("layer_{}", layer); }
@@ -51,6 +53,7 @@ class LayoutChecker {
     faults_.guard("/", [&] { find_splits(); });
     faults_.guard("/", [&] { check_member_names(); });
     faults_.guard("/", [&] { find_form(); });
+    faults_.guard("/", [&] { check_attention_rows(); });
     for (const std::string& split : layout_.splits) {
       for (const DatasetMember& member : rules_.members) {
         if (member.in_split()) check_member(member, split);
@@ -92,6 +95,18 @@ class LayoutChecker {
     layout_.note = file_.text_attribute("/", "note").value_or("");
     const std::string fault = text_fault(layout_.note, true);
     if (!fault.empty()) faults_.add("/", "root attribute note {}", fault);
+  }
+
+  void check_attention_rows() {
+    const auto rows = file_.text_attribute("/", kAttentionRows);
+    layout_.any_rows = rows == kAnyRows;
+    if (rows && !layout_.any_rows) {
+      faults_.add("/", "root attribute {} = \"{}\"; allowed: \"{}\", or none", kAttentionRows,
+                  shown(*rows), kAnyRows);
+    } else if (rows && known_form_ && layout_.form != AttentionForm::kSupplied) {
+      faults_.add("/", "root attribute {} = \"{}\"; allowed with {} only", kAttentionRows, kAnyRows,
+                  rules_.forms[static_cast<std::size_t>(AttentionForm::kSupplied)].name);
+    }
   }
 
   void find_splits() {

@@ -82,6 +82,7 @@ struct DatasetLayout {
   std::vector<int> heads;  ///< H_1, ..., H_L; 0 where unknown
   std::optional<Readout> readout;
   std::string note;
+  bool any_rows = false;  ///< supplied attention may be signed, with rows of any sum
   bool network = false;
   /// Further sets alone, for `predict`: without train and test, and perhaps without attention.
   bool new_inputs = false;

@@ -16,6 +16,9 @@ constexpr double kHalfPrecision = 0.005;
 constexpr const char* kNormaliseRows =
     " (half precision? cast to float32, then divide each row by its sum)";
 
+constexpr const char* kUnlessAnyRows =
+    ", or any where the root attribute attention_rows is \"any\" (for value networks)";
+
 /// Which tokens are real, [P, S]; empty when all are.
 using Mask = std::vector<std::uint8_t>;
 
@@ -84,34 +87,43 @@ void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask
 struct AttentionRow {
   std::span<const double> values;
   const std::uint8_t* key_mask;  ///< null when all are real
-  double tolerance;
+  double tolerance;              ///< of the sum; infinite: signed weights of any sum
 };
 
 /// What is wrong with a row, or "". `at`: at which key, as the end of an index.
 std::string row_fault(const AttentionRow& row, std::string& at) {
+  const bool any = std::isinf(row.tolerance);
   double sum = 0.0;
   for (std::size_t t = 0; t < row.values.size(); ++t) {
     const double v = row.values[t];
     const bool masked = row.key_mask != nullptr && row.key_mask[t] == 0;
     sum += v;
-    if (v >= 0.0 && v <= std::numeric_limits<double>::max() && !(masked && v != 0.0)) continue;
+    if ((any || v >= 0.0) && std::abs(v) <= dataset_rules().largest && !(masked && v != 0.0)) {
+      continue;
+    }
     at = fmt::format(", {}", t);
-    if (!std::isfinite(v)) return number_text(v) + "; allowed: finite numbers";
-    if (v < 0.0) return fmt::format("{}; allowed: attention >= 0", v);
+    if (!(std::abs(v) <= dataset_rules().largest)) return size_fault(v);
+    if (v < 0.0 && !any) return fmt::format("{}; allowed: attention >= 0{}", v, kUnlessAnyRows);
     return fmt::format("{} on a masked key; allowed: 0", v);
   }
   if (std::abs(sum - 1.0) <= row.tolerance) return {};
   return fmt::format("the row sums to {:.10g}; allowed: 1 within {}{}", sum, row.tolerance,
-                     std::abs(sum - 1.0) <= kHalfPrecision ? kNormaliseRows : "");
+                     std::abs(sum - 1.0) <= kHalfPrecision ? kNormaliseRows : kUnlessAnyRows);
 }
 
-void check_attention(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
-                     const CheckedShare& checked, FaultList& faults) {
+/// How far the sums of supplied attention may be from 1.
+double row_tolerance(const DatasetLayout& layout, ElementKind kind) {
+  if (layout.any_rows) return std::numeric_limits<double>::infinity();
+  const DatasetRules& rules = dataset_rules();
+  return kind == ElementKind::kFloat32 ? rules.row_sum_tolerance_float32 : rules.row_sum_tolerance;
+}
+
+void check_attention(const Hdf5InputFile& file, const DatasetLayout& layout,
+                     const std::string& path, const Mask& mask, const CheckedShare& checked,
+                     FaultList& faults) {
   const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
     const Index heads = info.shape[1], tokens = info.shape[2];
-    const DatasetRules& rules = dataset_rules();
-    const double tolerance = info.kind == ElementKind::kFloat32 ? rules.row_sum_tolerance_float32
-                                                                : rules.row_sum_tolerance;
+    const double tolerance = row_tolerance(layout, info.kind);
     for (Index r = 0; r < count * heads * tokens; ++r) {
       const Index example = begin + r / (heads * tokens), query = r % tokens;
       const std::uint8_t* key_mask = mask.empty() ? nullptr : mask.data() + example * tokens;
@@ -162,7 +174,7 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const 
         check_finite(file, array.path, by_mask ? mask : Mask(), checked, faults);
       } else if (array.member->values == Values::kAttention &&
                  array.info.shape[2] == array.info.shape[3]) {
-        check_attention(file, array.path, mask, checked, faults);
+        check_attention(file, layout, array.path, mask, checked, faults);
       }
     });
   }

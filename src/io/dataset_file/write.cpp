@@ -107,6 +107,7 @@ void write_extracted(const std::string& file_path, const ExtractResult& result,
   out.set("/", "schema_version",
           std::vector<std::int64_t>(rules.schema_version.begin(), rules.schema_version.end()));
   if (!dataset.note.empty()) out.set("/", "note", dataset.note);
+  if (dataset.any_rows) out.set("/", "attention_rows", std::string("any"));
   if (dataset.readout) out.set("/", "readout", std::string(word_of(*dataset.readout)));
   const ArrayWriter write{out};
   if (dataset.network) visit_network(write, *dataset.network);

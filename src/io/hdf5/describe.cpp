@@ -9,6 +9,7 @@
 #include "headway/result_file.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/first_reading.hpp"
+#include "io/hdf5/dimensions.hpp"
 #include "io/hdf5/isolated.hpp"
 
 namespace headway::io {
@@ -42,6 +43,7 @@ class TreeWriter {
 
   void attributes(const std::string& object, int depth) {
     for (const std::string& name : file_.attributes(object)) {
+      if (name == "DIMENSION_LIST") continue;
       const std::string value = file_.attribute_text(object, name);
       const std::string start = value.substr(0, std::min(value.find('\n'), kMaxAttributeText));
       line(depth, fmt::format("@{} = {}{}", shown(name), printable(start),
@@ -60,7 +62,14 @@ class TreeWriter {
     attributes(path, depth + 1);
   }
 
+  /// A dimension of the file: it has a name and a size, and nothing to read.
+  [[nodiscard]] bool is_scale(const std::string& path) const {
+    return file_.has_text_attribute(path, "CLASS") &&
+           file_.text_attribute(path, "CLASS") == kScaleClass;
+  }
+
   void member(const std::string& path, const std::string& name, int depth) {
+    if (depth == 0 && file_.kind(path) == NodeKind::kDataset && is_scale(path)) return;
     switch (file_.kind(path)) {
       case NodeKind::kDataset:
         return dataset(path, name, depth);

@@ -157,6 +157,7 @@ Hdf5OutputFile::Typed Hdf5OutputFile::typed(const Elements& elements) {
 
 void Hdf5OutputFile::write_dataset(const std::string& path, const Elements& elements) {
   put_dataset(path, typed(elements));
+  dimensions_.note(path, elements.shape, elements.axes);
 }
 
 void Hdf5OutputFile::write_attribute(const std::string& object, const std::string& name,
@@ -192,12 +193,14 @@ void Hdf5OutputFile::put_attribute(const std::string& object, const std::string&
   require(H5Awrite(attribute.get(), elements.type, elements.values) >= 0, what);
 }
 
-void Hdf5OutputFile::write_strings(const std::string& path,
-                                   const std::vector<std::string>& values) {
+void Hdf5OutputFile::write_texts(const std::string& path, const std::vector<std::string>& values,
+                                 std::string_view axes) {
   texts_[path] = joined_texts(values);
   std::vector<const char*> texts;
   for (const std::string& value : values) texts.push_back(value.c_str());
-  put_dataset(path, {{static_cast<Index>(values.size())}, text_type_.get(), texts.data()});
+  const std::vector<Index> shape = {static_cast<Index>(values.size())};
+  put_dataset(path, {shape, text_type_.get(), texts.data()});
+  dimensions_.note(path, shape, axes);
 }
 
 void Hdf5OutputFile::set(const std::string& object, const std::string& name,
@@ -207,7 +210,12 @@ void Hdf5OutputFile::set(const std::string& object, const std::string& name,
   put_attribute(object, name, {{}, text_type_.get(), &text});
 }
 
-void Hdf5OutputFile::seal() { set("/", kTextDigest, text_digest(texts_)); }
+void Hdf5OutputFile::seal() {
+  for (const auto& [place, text] : dimensions_.write(file_.get())) {
+    texts_[text_place(place.first, place.second)] = text;
+  }
+  set("/", kTextDigest, text_digest(texts_));
+}
 
 std::string_view Hdf5OutputFile::close() {
   require(file_.close() && image_->bytes != nullptr, "the file in memory");

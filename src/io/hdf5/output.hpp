@@ -8,6 +8,7 @@
 
 #include "headway/core/field_sink.hpp"
 #include "headway/types.hpp"
+#include "io/hdf5/dimensions.hpp"
 #include "io/hdf5/handle.hpp"
 
 namespace headway::io {
@@ -27,10 +28,10 @@ class Hdf5OutputFile final : public FieldSink {
 
   using FieldSink::set;
   void make_group(const std::string& path) override;
-  void write_strings(const std::string& path, const std::vector<std::string>& values) override;
   void set(const std::string& object, const std::string& name, const std::string& value) override;
 
-  /// Writes the root attribute text_sha256 over all texts so far (text_digest.hpp).
+  /// Gives all arrays so far dimensions with names (dimensions.hpp), and writes the root attribute
+  /// text_sha256 over all texts (text_digest.hpp).
   void seal();
   /// The bytes of the file, which live as long as this object; nothing can be added any more.
   std::string_view close();
@@ -46,6 +47,8 @@ class Hdf5OutputFile final : public FieldSink {
   };
   static Typed typed(const Elements& elements);
   Handle open_or_make_group(const std::string& path);
+  void write_texts(const std::string& path, const std::vector<std::string>& values,
+                   std::string_view axes) override;
   void write_dataset(const std::string& path, const Elements& elements) override;
   void write_attribute(const std::string& object, const std::string& name,
                        const Elements& elements) override;
@@ -57,6 +60,7 @@ class Hdf5OutputFile final : public FieldSink {
   Handle file_;
   Handle group_creation_, text_type_;
   std::map<std::string, std::string> texts_;  ///< by place, for seal()
+  Dimensions dimensions_;
 };
 
 }  // namespace headway::io

@@ -30,6 +30,10 @@ inline bool in_columns(FieldLayout layout) {
   return layout == FieldLayout::kColumns || layout == FieldLayout::kLists ||
          layout == FieldLayout::kTable;
 }
+/// Names of the dimensions of an array of so many dimensions, "" where they are not known: those of
+/// form.axes, without the outputs where the array has none; "path_<l>" for "path" where the name of
+/// the array begins with layer_<l>, l > 1.
+std::string axes_of(const FieldForm& form, std::size_t rank, const std::string& path);
 /// Whether an empty array is left out of the file.
 inline bool leaves_out(const FieldForm& form) {
   return form.optional || form.layout == FieldLayout::kOutputs ||
@@ -54,7 +58,7 @@ class RecordWriter {
     if constexpr (IsRecord<T>) {
       write_record(path, value, out_);
     } else if constexpr (IsRecords<T>) {
-      if (!form.optional || !value.empty()) write_records(path, value, form.layout);
+      if (!form.optional || !value.empty()) write_records(path, value, form);
     } else if constexpr (detail::kIsOptional<T>) {
       if (value) (*this)(name, *value, meaning, form);
     } else if constexpr (detail::kIsScalar<T>) {
@@ -67,17 +71,18 @@ class RecordWriter {
 
  private:
   template <class T>
-  void write_records(const std::string& path, const std::vector<T>& records, FieldLayout layout) {
-    if (layout == FieldLayout::kByName) {
+  void write_records(const std::string& path, const std::vector<T>& records,
+                     const FieldForm& form) {
+    if (form.layout == FieldLayout::kByName) {
       for (const T& record : records) write_record(path + "/" + record_key(record), record, out_);
-    } else if (in_columns(layout)) {
+    } else if (in_columns(form.layout)) {
       ColumnWriter columns;
       if (records.empty()) {  // the columns are there, without entries
         const T none{};
         fields(columns, none);
       }
       for (const T& record : records) fields(columns, record);
-      columns.write(path, records.size(), layout, out_);
+      columns.write(path, records.size(), form, out_);
     } else {
       out_.make_group(path);
       for (std::size_t i = 0; i < records.size(); ++i) {
@@ -98,7 +103,7 @@ class RecordWriter {
       }
     } else {
       const auto array = detail::array_of(values, form);
-      out_.write(path, array.shape, array.values.data());
+      out_.write(path, array.shape, array.values.data(), axes_of(form, array.shape.size(), path));
     }
   }
   template <detail::IsNamedArray T>

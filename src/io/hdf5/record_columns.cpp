@@ -13,7 +13,7 @@ inline constexpr bool kIsTexts = std::is_same_v<std::decay_t<Values>, detail::Te
 
 }  // namespace
 
-void ColumnWriter::write(const std::string& path, std::size_t count, FieldLayout layout,
+void ColumnWriter::write(const std::string& path, std::size_t count, const FieldForm& form,
                          FieldSink& out) const {
   const auto rows = static_cast<Index>(count);
   RowMatrixXd table(rows, static_cast<Index>(columns_.size()));
@@ -24,21 +24,22 @@ void ColumnWriter::write(const std::string& path, std::size_t count, FieldLayout
         fail(ErrorKind::kInternal, "{}: column {} has {} of {} entries", path, name, values.size(),
              count);
       }
-      if (layout == FieldLayout::kTable) {
+      if (form.layout == FieldLayout::kTable) {
         if constexpr (!kIsTexts<decltype(values)>) {
           std::copy_n(values.begin(), rows, table.col(static_cast<Index>(names.size())).begin());
         }
       } else if constexpr (kIsTexts<decltype(values)>) {
-        out.write_strings(member_path(path, name), {values.begin(), values.begin() + rows});
+        out.write_strings(member_path(path, name), {values.begin(), values.begin() + rows},
+                          form.axes);
       } else {
-        out.write(member_path(path, name), {rows}, values.data());
+        out.write(member_path(path, name), {rows}, values.data(), form.axes);
       }
     };
     std::visit(write_one, column);
     names.push_back(name);
   }
-  if (layout != FieldLayout::kTable) return;
-  out.write(path, {table.rows(), table.cols()}, table.data());
+  if (form.layout != FieldLayout::kTable) return;
+  out.write(path, {table.rows(), table.cols()}, table.data(), form.axes);
   out.set(path, "columns", join(names, ","));
 }
 

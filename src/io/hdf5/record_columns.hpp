@@ -41,8 +41,9 @@ class ColumnWriter {
   }
   [[nodiscard]] std::size_t size() const { return columns_.size(); }
   /// The first `count` entries of each column. kTable: numbers alone, as one array whose attribute
-  /// `columns` names them.
-  void write(const std::string& path, std::size_t count, FieldLayout layout, FieldSink& out) const;
+  /// `columns` names them. form.axes: the dimension of the records.
+  void write(const std::string& path, std::size_t count, const FieldForm& form,
+             FieldSink& out) const;
 
  private:
   std::vector<std::pair<std::string, Column>> columns_;

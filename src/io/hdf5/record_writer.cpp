@@ -20,6 +20,23 @@ std::string layer_path(const std::string& path, std::size_t layer) {
   return path + "/layer_" + std::to_string(layer + 1);
 }
 
+std::string axes_of(const FieldForm& form, std::size_t rank, const std::string& path) {
+  std::vector<std::string> names;
+  if (!form.axes.empty()) names = split(form.axes, ' ');
+  while (names.size() > rank && names.back().starts_with("output")) names.pop_back();
+  if (names.size() != rank) return {};
+  constexpr std::string_view kLayer = "/layer_";
+  const std::size_t layer = path.rfind(kLayer);
+  if (layer != std::string::npos) {
+    const std::string rest = path.substr(layer + kLayer.size());
+    const std::string number = rest.substr(0, rest.find('_'));
+    for (std::string& name : names) {
+      if (number != "1" && name.starts_with("path")) name.insert(4, "_" + number);
+    }
+  }
+  return join(names, " ");
+}
+
 NumberArray<double> detail::array_of(const VectorXd& value, const FieldForm& /*form*/) {
   return {{value.size()}, {value.begin(), value.end()}};
 }
@@ -50,7 +67,7 @@ void RecordWriter::write_array(const std::string& path, const detail::Texts& val
     const auto [object, attribute] = attribute_of(path);
     out_.set(object, attribute, join(values, "\n"));
   } else {
-    out_.write_strings(path, values);
+    out_.write_strings(path, values, axes_of(form, 1, path));
   }
 }
 
@@ -62,7 +79,7 @@ void RecordWriter::write_array(const std::string& path, const Tensor& value,
     while (shape.size() > 2 && shape.back() == 1) shape.pop_back();
   }
   if (value.empty() && shape.empty()) shape = {0};  // {} would be a scalar
-  out_.write(path, shape, value.values.data());
+  out_.write(path, shape, value.values.data(), axes_of(form, shape.size(), path));
 }
 
 void RecordWriter::write_array(const std::string& path, const std::vector<MatrixXd>& values,
@@ -70,11 +87,14 @@ void RecordWriter::write_array(const std::string& path, const std::vector<Matrix
   if (form.layout == FieldLayout::kStacked) {
     if (values.empty()) return;
     const NumberArray<double> array = detail::array_of(values, form);
-    out_.write(path, array.shape, array.values.data());
+    out_.write(path, array.shape, array.values.data(), axes_of(form, array.shape.size(), path));
     return;
   }
   for (std::size_t l = 0; l < values.size(); ++l) {
-    write_array(layer_path(path, l), values[l], {.optional = true});
+    if (values[l].size() == 0) continue;
+    const NumberArray<double> array = detail::array_of(values[l], {});
+    const std::string at = layer_path(path, l);
+    out_.write(at, array.shape, array.values.data(), axes_of(form, array.shape.size(), at));
   }
 }
 

@@ -34,6 +34,8 @@ constexpr Listing kListings[] = {
      "widths temperature draws accuracy gp_accuracy rhat_max ess_bulk_min log_evidence complete?"},
     {SolveResult::kVerb, "points/*/minima/*",
      "name action attention_entropy attention_largest starts converged?", "minima"},
+    {SolveResult::kVerb, "points/*", "widths temperature S_effective_dimension",
+     "S_effective_dimension"},
     {SampleResult::kVerb, "points/*",
      "widths temperature attention_entropy_mean attention_entropy_mcse attention_largest_mean "
      "attention_largest_mcse log_evidence_integral exchange_rate",

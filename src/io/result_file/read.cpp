@@ -17,7 +17,8 @@ namespace {
 RecordShapes shapes_of(const SolveResult& result) {
   RecordShapes shapes{result.test_examples, result.outputs, {}, result.set_names};
   for (std::size_t l = 0; l < result.heads.size(); ++l) {
-    shapes.layers.push_back(result.outputs * model::path_count(std::span(result.heads).subspan(l)));
+    const std::span above = std::span(result.heads).subspan(l);
+    shapes.layers.push_back(result.outputs * (result.joined_heads ? 1 : model::path_count(above)));
   }
   return shapes;
 }

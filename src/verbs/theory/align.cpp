@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -16,7 +17,7 @@
 #include "headway/solve.hpp"
 #include "headway/theory/label_share.hpp"
 #include "headway/verbs/theory/plan.hpp"
-#include "verbs/theory/problem.hpp"
+#include "verbs/theory/value_problem.hpp"
 
 namespace headway {
 namespace {
@@ -60,7 +61,8 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
                   const SolveResult* known) {
   const Clock::time_point began = Clock::now();
   require_examples(dataset);
-  const TheoryProblem problem = make_problem(study, dataset, observer);
+  const auto made = std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
+  const TheoryProblem& problem = *made;
   AlignResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
   const Index shown = study.align.components;
@@ -79,8 +81,8 @@ AlignResult align(const Study& study, const tasks::Dataset& dataset, Observer& o
     if (observer.interrupted()) return;
     const Clock::time_point start = Clock::now();
     const SolvePoint& solved = result.solve.points[static_cast<std::size_t>(i)];
-    const analysis::KernelAlignment renormalized =
-        alignment_at(problem, solved.order_parameters.layers.front());
+    const analysis::KernelAlignment renormalized = alignment_at(
+        *problem_of_point(made, study, solved), solved.order_parameters.layers.front());
     AlignPoint point;
     point.widths = solved.widths;
     point.temperature = solved.temperature;

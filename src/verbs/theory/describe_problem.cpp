@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "headway/numerics/dense.hpp"
-#include "verbs/theory/problem.hpp"
+#include "verbs/theory/value_problem.hpp"
 
 namespace headway {
 namespace {
@@ -35,6 +35,7 @@ SolveResult describe_problem(const Study& study, const tasks::Dataset& dataset,
                              const TheoryProblem& problem) {
   SolveResult result;
   result.heads = problem.heads;
+  result.joined_heads = readout_heads(study, dataset) != dataset.heads;
   result.variances = architecture_of(study, dataset, study.model.widths.front()).variances;
   result.outputs = problem.outputs;
   result.train_examples =

@@ -12,6 +12,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/deal.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/blas.hpp"
@@ -208,6 +209,12 @@ GramSet join_sets(const Study& study, const std::vector<tasks::Dataset>& dataset
 GramResult describe(const Study& study, const std::vector<tasks::Dataset>& datasets,
                     const Shard& shard) {
   numerics::prepare_blas();
+  if (study.model.value_network) {
+    throw OptionError(
+        "model.value_network: must be absent in gram: the kernel of a value network is no sum over "
+        "examples, so no matrix of fixed size holds what the theory needs of them",
+        {"model.value_network"});
+  }
   check_alike(study, datasets);
   GramResult result;
   result.heads = datasets.front().heads;

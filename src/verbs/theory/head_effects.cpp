@@ -10,7 +10,6 @@
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
-#include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/predictor.hpp"
@@ -40,19 +39,25 @@ struct Changes {
 
 class HeadRemoval {
  public:
-  HeadRemoval(const TheoryProblem& problem, const PruneSet& set, double temperature)
-      : problem_(problem),
+  HeadRemoval(const WithoutHeads& without, const PruneSet& set, double temperature)
+      : without_(without),
         set_(set),
         temperature_(temperature),
-        heads_(std::accumulate(problem.heads.begin(), problem.heads.end(), Index{0})),
-        classes_(labels_are_classes(set.labels)) {}
+        heads_(std::accumulate(whole().heads.begin(), whole().heads.end(), Index{0})),
+        classes_(labels_are_classes(set.labels)),
+        whole_{whole().kernels, set.features_in(whole())} {
+    for (Index h = 0; without.changes_kernels() && h < heads_; ++h) {
+      const TheoryProblem one = without.problem({static_cast<int>(h)});
+      without_one_.push_back({one.kernels, set.features_in(one)});
+    }
+  }
 
   [[nodiscard]] Index heads() const { return heads_; }
 
   /// Every entry of U_1 is 1: the kernel of the sum of all paths, for each output by itself.
   [[nodiscard]] MatrixXd without_theory() const {
-    const Index paths = model::path_count(problem_.heads);
-    const Index outputs = problem_.outputs;
+    const Index paths = whole_.kernels->paths();
+    const Index outputs = whole().outputs;
     MatrixXd u(paths * outputs, paths * outputs);
     for (Index i = 0; i < u.rows(); ++i) {
       for (Index j = 0; j < u.cols(); ++j) u(i, j) = i % outputs == j % outputs ? 1.0 : 0.0;
@@ -61,16 +66,16 @@ class HeadRemoval {
   }
 
   [[nodiscard]] MatrixXd without(const MatrixXd& u, Index head) const {
-    return analysis::remove_heads(u, problem_.heads, problem_.outputs, {static_cast<int>(head)});
+    return without_.order_parameter(u, {static_cast<int>(head)});
   }
 
   /// Of every example of the set, at this U_1; NaN where a predictor is undefined.
   [[nodiscard]] Changes changes(const MatrixXd& u) const {
     const Index examples = set_.labels.rows();
     Changes changes{MatrixXd(examples, heads_), MatrixXd(classes_ ? examples : 0, heads_)};
-    const Answer whole = answer(u);
+    const Answer whole = answer(whole_, u);
     for (Index h = 0; h < heads_; ++h) {
-      const Answer pruned = answer(without(u, h));
+      const Answer pruned = answer(of(h), without(u, h));
       changes.squared_error.col(h) = pruned.squared_error - whole.squared_error;
       if (classes_) changes.accuracy.col(h) = whole.right - pruned.right;
     }
@@ -80,16 +85,15 @@ class HeadRemoval {
   /// d/dU_1 of the change of the mean squared error without each head (eq. 66); empty where a
   /// predictor is undefined.
   [[nodiscard]] std::vector<MatrixXd> gradients(const MatrixXd& u) const {
-    const auto gradient = [&](const MatrixXd& at) -> MatrixXd {
-      const std::unique_ptr<theory::EnergyState> state =
-          problem_.kernels->evaluate(at, temperature_);
+    const auto gradient = [&](const Kernels& of, const MatrixXd& at) -> MatrixXd {
+      const std::unique_ptr<theory::EnergyState> state = of.kernels->evaluate(at, temperature_);
       if (!state) return {};
-      return theory::squared_error_gradient(*state, at, set_.features, set_.labels);
+      return theory::squared_error_gradient(*state, at, of.features, set_.labels);
     };
-    const MatrixXd whole = gradient(u);
+    const MatrixXd whole = gradient(whole_, u);
     std::vector<MatrixXd> gradients;
     for (Index h = 0; h < heads_; ++h) {
-      const MatrixXd pruned = gradient(without(u, h));
+      const MatrixXd pruned = gradient(of(h), without(u, h));
       if (whole.size() == 0 || pruned.size() == 0) return {};
       gradients.push_back(without(pruned, h) - whole);
     }
@@ -100,10 +104,19 @@ class HeadRemoval {
   struct Answer {
     VectorXd squared_error, right;
   };
+  struct Kernels {
+    std::shared_ptr<const theory::PathKernels> kernels;
+    MatrixXd features;  // of the set
+  };
 
-  [[nodiscard]] Answer answer(const MatrixXd& u) const {
-    const MatrixXd mean = problem_.evaluation.answers(
-        problem_.kernels->predictive_mean(u, temperature_, set_.features));
+  [[nodiscard]] const TheoryProblem& whole() const { return without_.whole(); }
+  /// Without one head.
+  [[nodiscard]] const Kernels& of(Index head) const {
+    return without_one_.empty() ? whole_ : without_one_[static_cast<std::size_t>(head)];
+  }
+  [[nodiscard]] Answer answer(const Kernels& of, const MatrixXd& u) const {
+    const MatrixXd mean =
+        whole().evaluation.answers(of.kernels->predictive_mean(u, temperature_, of.features));
     const Index examples = set_.labels.rows();
     if (mean.rows() != examples) {
       return {VectorXd::Constant(examples, kUndefined), VectorXd::Constant(examples, kUndefined)};
@@ -115,11 +128,13 @@ class HeadRemoval {
                                          : VectorXd(VectorXd::Constant(examples, kUndefined))};
   }
 
-  const TheoryProblem& problem_;
+  const WithoutHeads& without_;
   const PruneSet& set_;
   double temperature_;
   Index heads_;
   bool classes_;
+  Kernels whole_;
+  std::vector<Kernels> without_one_;  // empty where kernels stay
 };
 
 /// The changes at posterior draws of U_1.
@@ -234,12 +249,14 @@ struct PosteriorChanges {
 PosteriorChanges by_draws(const HeadTrial& trial, const HeadRemoval& removal,
                           const SolvePoint& solved, Observer& observer, PrunePoint& point) {
   Tensor drawn;
-  const bool lent = solved.first_layer_draws.shape.size() == 4;
+  const TheoryProblem& problem = trial.heads.whole();
+  // Exact draws of a value network's U_1 belong to its own hidden weights, not to S.
+  const bool lent = solved.first_layer_draws.shape.size() == 4 && !problem.values;
   if (!lent) {
     const model::Architecture architecture =
         architecture_of(trial.study, trial.dataset, solved.widths);
-    RemovalDraws found = draw_for_removal(trial.study, architecture, trial.problem, solved,
-                                          removal.heads() + 1, observer);
+    RemovalDraws found =
+        draw_for_removal(trial.study, architecture, problem, solved, removal.heads() + 1, observer);
     point.draws_missing = found.missing;
     drawn = std::move(found.first_layer);
     if (drawn.empty()) return {};
@@ -268,7 +285,7 @@ PosteriorChanges to_leading_order(const HeadTrial& trial, const HeadRemoval& rem
   all.changes = removal.changes(solved.order_parameters.layers.front());
   const MatrixXd covariance =
       covariance_of(trial.study, architecture_of(trial.study, trial.dataset, solved.widths),
-                    trial.problem, removal, solved, observer);
+                    trial.heads.whole(), removal, solved, observer);
   if (covariance.size() == 0) return all;
   Rng rng(trial.study.seed, StreamPurpose::kResampledExamples, kPosteriorStream);
   all.of_draw =
@@ -285,7 +302,7 @@ void weigh_heads(const HeadTrial& trial, const SolvePoint& solved, Observer& obs
   const Study& study = trial.study;
   const PruneSet& set = trial.set;
   if (set.labels.rows() == 0) return;
-  const HeadRemoval removal(trial.problem, set, solved.temperature);
+  const HeadRemoval removal(trial.heads, set, solved.temperature);
   PosteriorChanges posterior = by_draws(trial, removal, solved, observer, point);
   if (point.posterior_errors != kByDraws) {
     posterior = to_leading_order(trial, removal, solved, observer, point);

@@ -1,29 +1,20 @@
 #pragma once
 
-#include <string>
-
 #include "headway/dataset.hpp"
 #include "headway/observer.hpp"
 #include "headway/prune_results.hpp"
 #include "headway/study.hpp"
 #include "headway/theory_results.hpp"
-#include "verbs/theory/problem.hpp"
+#include "verbs/theory/without_heads.hpp"
 
 /// Private to verbs: what the theory says each head is worth (eqs. 66 to 68).
 namespace headway {
-
-/// Examples that a pruned predictor is judged on.
-struct PruneSet {
-  std::string name;
-  MatrixXd features;
-  MatrixXd labels;
-};
 
 /// What heads are weighed on.
 struct HeadTrial {
   const Study& study;
   const tasks::Dataset& dataset;
-  const TheoryProblem& problem;
+  const WithoutHeads& heads;  ///< at the point
   const PruneSet&
       set;  ///< the examples that errors are measured on; nothing is said of an empty one
 };

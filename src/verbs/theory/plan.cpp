@@ -9,7 +9,7 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/path_features.hpp"
 #include "headway/solve.hpp"
-#include "verbs/theory/problem.hpp"
+#include "verbs/theory/value_problem.hpp"
 
 namespace headway {
 namespace {
@@ -32,9 +32,10 @@ double weight_count(const model::Architecture& architecture, Index features) {
 }
 
 /// Sizes of U_a, U_L, ..., U_1.
-std::vector<double> matrix_sizes(const tasks::Dataset& dataset) {
+std::vector<double> matrix_sizes(const Study& study, const tasks::Dataset& dataset) {
   std::vector<double> sizes = {static_cast<double>(dataset.outputs())};
-  for (auto layer = dataset.heads.rbegin(); layer != dataset.heads.rend(); ++layer) {
+  const std::vector<int> heads = readout_heads(study, dataset);
+  for (auto layer = heads.rbegin(); layer != heads.rend(); ++layer) {
     sizes.push_back(sizes.back() * *layer);
   }
   return sizes;
@@ -44,7 +45,7 @@ std::vector<double> matrix_sizes(const tasks::Dataset& dataset) {
 double draw_bytes(const Study& study, const tasks::Dataset& dataset) {
   const SampleOptions& sample = study.sample;
   double kept = 0;  // numbers a draw
-  for (const double n : matrix_sizes(dataset)) {
+  for (const double n : matrix_sizes(study, dataset)) {
     // A triangle while sampling, then the whole matrix, and once more for the file.
     kept += n * (n + 1) / 2 + 2 * n * n;
   }
@@ -75,8 +76,41 @@ double feature_flops(const Study& study, const tasks::Dataset& dataset) {
   return flops;
 }
 
-void count_memory(const tasks::Dataset& dataset, TheoryPlan& plan) {
-  const double row = kNumber * plan.paths * static_cast<double>(plan.features);
+/// Sites of an example of a value network, at most.
+double sites_of_example(const Study& study, const tasks::Dataset& dataset) {
+  const auto tokens = static_cast<double>(dataset.train.examples->tokens());
+  const double queries = readout_of(study, dataset) == Readout::kMean ? tokens : 1.0;
+  switch (study.model.value_network->form) {
+    case model::ValueForm::kHyla:
+      return queries * tokens;
+    case model::ValueForm::kPerHead:
+      return tokens * dataset.heads.front();
+    case model::ValueForm::kAfterAttention:
+      return queries;
+    case model::ValueForm::kBeforeAttention:
+      break;
+  }
+  return tokens;
+}
+
+/// Flops and memory of a value network's kernel, which makes the features that all else works with.
+void count_values(const Study& study, const tasks::Dataset& dataset, TheoryPlan& plan) {
+  if (!study.model.value_network) return;
+  const auto d = static_cast<double>(
+      model::value_inputs(study.model.value_network->form, dataset.heads, dataset.features));
+  const double each = sites_of_example(study, dataset);
+  const double train = each * static_cast<double>(plan.train_examples);
+  const double all = train + each * static_cast<double>(dataset.evaluated_examples());
+  const double rows = plan.paths * static_cast<double>(plan.train_examples);
+  plan.path_feature_flops =
+      2.0 * train * (all - 0.5 * train) * (d + plan.paths) + rows * rows * rows;
+  const double bytes = kNumber * (2.0 * all * (d + plan.paths) + 2.0 * rows * rows);
+  plan.memory_bytes += bytes;
+  plan.least_bytes += bytes;
+}
+
+void count_memory(const tasks::Dataset& dataset, Index columns, TheoryPlan& plan) {
+  const double row = kNumber * plan.paths * static_cast<double>(columns);
   const bool matrices = plan.kernels.form == theory::KernelForm::kGram;
   const auto train =
       matrices ? 0.0 : static_cast<double>(plan.train_examples) * plan.kernels.feature_share;
@@ -141,20 +175,25 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   plan.features = dataset.features;
   plan.outputs = dataset.outputs();
   plan.heads = dataset.heads;
-  const std::vector<double> sizes = matrix_sizes(dataset);
+  const std::vector<double> sizes = matrix_sizes(study, dataset);
   for (const double n : sizes) plan.unknowns += n * (n + 1) / 2;
   plan.paths = sizes.back() / static_cast<double>(plan.outputs);
   plan.points = static_cast<double>(study.model.widths.size()) *
                 static_cast<double>(study.model.temperatures.size());
-  plan.path_feature_flops = feature_flops(study, dataset);
+  if (!study.model.value_network) plan.path_feature_flops = feature_flops(study, dataset);
   theory::PathKernelOptions options = kernel_options(study);
   if (dataset.gram && !gram_becomes_rows(study, dataset)) {
     options.form = theory::KernelForm::kGram;
   }
   options.ranks = ranks;
-  plan.kernels = theory::kernel_cost(
-      {plan.train_examples, static_cast<Index>(plan.paths), plan.features, plan.outputs}, options);
-  count_memory(dataset, plan);
+  const auto paths = static_cast<Index>(plan.paths);
+  // Of a value network: a direction for each example and readout, and those of the examples that
+  // are predicted.
+  const Index columns =
+      study.model.value_network ? paths * (plan.train_examples + 1) : plan.features;
+  plan.kernels = theory::kernel_cost({plan.train_examples, paths, columns, plan.outputs}, options);
+  count_memory(dataset, columns, plan);
+  count_values(study, dataset, plan);
   if (verb == TheoryVerb::kSamples) plan.draw_bytes = draw_bytes(study, dataset);
   if (verb == TheoryVerb::kAligns) {
     require_examples(dataset);

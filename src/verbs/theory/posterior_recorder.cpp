@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "headway/error.hpp"
+#include "verbs/theory/value_sample.hpp"
 
 namespace headway {
 namespace {
@@ -34,6 +35,8 @@ void PosteriorRecorder::record(const sampling::Draw& draw, sampling::Target& tar
   posterior::PosteriorDraw seen = posterior->observe(draw.position, predict);
   for (const MatrixXd& u : seen.order_parameters.layers) append_lower(u, chain.entries);
   append_lower(seen.order_parameters.readout, chain.entries);
+  if (seen.feature_covariance.size() > 0)
+    record_features(seen.feature_covariance, chain.draws, draws_, chain);
   if (keep_positions_)
     chain.positions.insert(chain.positions.end(), draw.position.begin(), draw.position.end());
   if (!std::isnan(seen.attention_largest)) {

@@ -17,7 +17,7 @@
 #include "headway/verbs/theory/learned_attention.hpp"
 #include "verbs/named_splits.hpp"
 #include "verbs/theory/posterior_recorder.hpp"
-#include "verbs/theory/problem.hpp"
+#include "verbs/theory/value_problem.hpp"
 
 namespace headway {
 namespace {
@@ -119,21 +119,25 @@ class NewInputs {
  public:
   NewInputs(const Study& study, const tasks::Dataset& dataset, std::vector<std::string> names,
             double predictions, Observer& observer)
-      : names_(std::move(names)),
-        problem_(make_problem(study, dataset, observer)),
-        predictor_(problem_.kernels, {problem_.kernels, &problem_.evaluation_features},
+      : study_(study),
+        names_(std::move(names)),
+        problem_(std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer))),
+        predictor_(problem_->kernels, {problem_->kernels, &problem_->evaluation_features},
                    predictions) {}
 
   [[nodiscard]] theory::Prediction at(const MatrixXd& u, double temperature) const {
-    const std::unique_ptr<theory::EnergyState> state = problem_.kernels->evaluate(u, temperature);
-    if (!state) {
-      throw Error(ErrorKind::kBadData,
-                  fmt::format("K(U_1) + T I is not positive definite at temperature {}: U_1 is not "
-                              "that of these data",
-                              temperature));
-    }
-    theory::Prediction prediction = predictor_.predict(*state, u);
-    prediction.mean = problem_.evaluation.answers(std::move(prediction.mean));
+    theory::Prediction prediction = predictor_.predict(*evaluated(*problem_, u, temperature), u);
+    prediction.mean = problem_->evaluation.answers(std::move(prediction.mean));
+    return prediction;
+  }
+  /// At a saddle point, of a value network with its own S.
+  [[nodiscard]] theory::Prediction at(const SolvePoint& point) const {
+    const MatrixXd& u = point.order_parameters.layers.front();
+    const std::shared_ptr<const TheoryProblem> problem = problem_of_point(problem_, study_, point);
+    if (problem == problem_) return at(u, point.temperature);
+    theory::Prediction prediction =
+        evaluated(*problem, u, point.temperature)->predict(problem->evaluation_features);
+    prediction.mean = problem_->evaluation.answers(std::move(prediction.mean));
     return prediction;
   }
 
@@ -146,7 +150,7 @@ class NewInputs {
     std::vector<PredictedSet> sets;
     Index begin = 0;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      const Index rows = problem_.evaluation.set_labels[i].rows();
+      const Index rows = problem_->evaluation.set_labels[i].rows();
       PredictedSet& set = sets.emplace_back();
       set.name = names_[i];
       set.mean = mean.middleRows(begin, rows);
@@ -165,6 +169,15 @@ class NewInputs {
   }
 
  private:
+  static std::unique_ptr<theory::EnergyState> evaluated(const TheoryProblem& problem,
+                                                        const MatrixXd& u, double temperature) {
+    std::unique_ptr<theory::EnergyState> state = problem.kernels->evaluate(u, temperature);
+    if (state) return state;
+    throw Error(ErrorKind::kBadData,
+                fmt::format("K(U_1) + T I is not positive definite at temperature {}: U_1 is not "
+                            "that of these data",
+                            temperature));
+  }
   static int class_of(const Eigen::RowVectorXd& mean) {
     if (mean.size() == 1) return mean[0] > 0.0 ? 1 : (mean[0] < 0.0 ? -1 : 0);
     Index largest = 0;
@@ -172,8 +185,9 @@ class NewInputs {
     return static_cast<int>(largest);
   }
 
+  const Study& study_;
   std::vector<std::string> names_;
-  TheoryProblem problem_;
+  std::shared_ptr<const TheoryProblem> problem_;
   theory::RepeatedPredictor predictor_;
 };
 
@@ -251,7 +265,7 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
   const auto predicted_at = [&](std::size_t i) -> std::optional<PredictedPoint> {
     const SolvePoint& point = solved.points[i];
     PredictionSums sums;
-    sums.add(inputs.at(point.order_parameters.layers.front(), point.temperature));
+    sums.add(inputs.at(point));
     return PredictedPoint{point.widths, point.temperature, point.method, 0, inputs.sets_of(sums)};
   };
   return predict_points(study, dataset.outputs(), count, observer, predicted_at);
@@ -260,6 +274,12 @@ PredictResult predict(const Study& study, const tasks::Dataset& dataset,
 PredictResult predict(const Study& study, const tasks::Dataset& dataset,
                       const std::vector<std::string>& names, const SampleResult& sampled,
                       Observer& observer) {
+  if (study.model.value_network) {
+    throw Error(ErrorKind::kBadStudy,
+                "model.value_network: a result of sample keeps draws of order parameters, from "
+                "which a value network cannot predict. Take a result of solve, or put the new "
+                "inputs among the further sets and sample again");
+  }
   const Index all = std::max<Index>(study.sample.draws, 1);
   const Index wanted = std::min(predicting_draws(study), all);
   double predictions = 0.0;

@@ -20,6 +20,7 @@
 #include "headway/theory/gram.hpp"
 #include "headway/verbs/theory/action.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
+#include "verbs/theory/value_problem.hpp"
 
 namespace headway {
 namespace {
@@ -148,6 +149,7 @@ std::optional<NetworkProblem> network_problem(const tasks::Dataset& dataset,
 
 void check_study_against_dataset(const Study& study, const tasks::Dataset& dataset) {
   tasks::check_dataset(dataset);
+  check_value_network(study, dataset);
   if (!study.model.heads.empty() && study.model.heads != dataset.heads) {
     bad_study(
         "model.heads",
@@ -195,7 +197,7 @@ std::string layers_in_words(std::string_view prefix, std::string_view suffix, In
 model::Architecture architecture_of(const Study& study, const tasks::Dataset& dataset,
                                     const std::vector<Index>& widths) {
   model::Architecture architecture;
-  architecture.heads = dataset.heads;
+  architecture.heads = readout_heads(study, dataset);
   architecture.outputs = dataset.outputs();
   const std::size_t layers = dataset.heads.size();
   if (widths.size() == 1) {
@@ -261,6 +263,12 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
               "verbs need path features that are given; must be absent here");
   }
   check_study_against_dataset(study, dataset);
+  if (study.model.value_network) {
+    TheoryProblem problem = make_value_problem(study, dataset, observer);
+    problem.evaluation.told =
+        paths_tell(problem.kernels->features(), problem.train_labels, observer);
+    return problem;
+  }
   TheoryProblem problem = make_evaluation(study, dataset, observer);
   const model::Architecture architecture =
       architecture_of(study, dataset, study.model.widths.front());

@@ -52,6 +52,8 @@ struct NetworkProblem {
 /// that any example has (theory::drop_empty_directions), which give the same kernels.
 enum class FeatureDirections { kUsed, kAll };
 
+struct ValueData;
+
 /// Path features of all splits in the theory's scaling, and the kernels of the training split.
 struct TheoryProblem {
   std::vector<int> heads;
@@ -61,6 +63,7 @@ struct TheoryProblem {
   MatrixXd evaluation_features;  // test examples, then those of each further set: x (p r)
   std::shared_ptr<const theory::PathKernels> kernels;
   std::optional<NetworkProblem> network;
+  std::shared_ptr<const ValueData> values;  ///< of a value network, whose features these are
 };
 
 /// Labels and heads alone, for attention that is not known yet.
@@ -154,6 +157,9 @@ struct DroppedTerms {
   std::string name;
 };
 DroppedTerms dropped_terms(const SolvePoint& point);
+
+/// Says why points have no 1/N correction, each reason once.
+void note_missing_corrections(const SolveResult& result, Observer& observer);
 
 /// Warns of the points where the theory is outside its range, a line a network and three at most:
 /// (C p_l + 1)/N_l, the relative order of what it drops, above 1, or a 1/N correction of more than

@@ -23,7 +23,8 @@
 #include "headway/solve.hpp"
 #include "verbs/theory/carried_network.hpp"
 #include "verbs/theory/head_effects.hpp"
-#include "verbs/theory/problem.hpp"
+#include "verbs/theory/value_problem.hpp"
+#include "verbs/theory/without_heads.hpp"
 
 namespace headway {
 namespace {
@@ -33,15 +34,14 @@ struct PruneTask {
   const Study& study;
   const tasks::Dataset& dataset;
   const SolveResult& solve;
-  const TheoryProblem& problem;
+  std::shared_ptr<const TheoryProblem> problem;
   PruneSet measured;             // the test set
   PruneSet chosen;               // for the greedy search and the changes: validation, else test
   const NetworkPruner* network;  // null where the data set has none
 };
 
 PruneSet test_set(const TheoryProblem& problem) {
-  const MatrixXd& labels = problem.evaluation.test_labels;
-  return {"test", problem.evaluation_features.topRows(labels.rows()), labels};
+  return {"test", 0, problem.evaluation.test_labels};
 }
 
 /// Validation if there is one: what is chosen and measured on one set is optimistic.
@@ -51,8 +51,7 @@ PruneSet validation_or_test_set(const TheoryProblem& problem) {
   for (std::size_t i = 0; i < evaluation.set_names.size(); ++i) {
     const MatrixXd& labels = evaluation.set_labels[i];
     if (evaluation.set_names[i] == tasks::kValidationSet) {
-      return {evaluation.set_names[i], problem.evaluation_features.middleRows(row, labels.rows()),
-              labels};
+      return {evaluation.set_names[i], row, labels};
     }
     row += labels.rows();
   }
@@ -62,33 +61,44 @@ PruneSet validation_or_test_set(const TheoryProblem& problem) {
 /// Statistics of the predictor without a set of heads; each set is computed once.
 class PrunedPredictor {
  public:
-  PrunedPredictor(const TheoryProblem& problem, const SolvePoint& point, const PruneSet& examples)
-      : problem_(problem), point_(point), examples_(examples) {}
+  PrunedPredictor(const WithoutHeads& heads, const SolvePoint& point, const PruneSet& examples)
+      : heads_(heads),
+        point_(point),
+        examples_(examples),
+        features_(examples.features_in(heads.whole())) {}
 
   const theory::PredictorStatistics& without(const std::vector<int>& removed) {
     const auto found = known_.find(removed);
     if (found != known_.end()) return found->second;
-    const MatrixXd u = analysis::remove_heads(point_.order_parameters.layers.front(),
-                                              problem_.heads, problem_.outputs, removed);
-    const MatrixXd mean = problem_.evaluation.answers(
-        problem_.kernels->predictive_mean(u, point_.temperature, examples_.features));
+    const MatrixXd u = heads_.order_parameter(point_.order_parameters.layers.front(), removed);
+    const MatrixXd mean = heads_.whole().evaluation.answers(mean_of(u, removed));
     return known_.emplace(removed, theory::predictor_statistics({mean, {}}, examples_.labels))
         .first->second;
   }
 
  private:
-  const TheoryProblem& problem_;
+  [[nodiscard]] MatrixXd mean_of(const MatrixXd& u, const std::vector<int>& removed) const {
+    if (!heads_.changes_kernels() || removed.empty()) {
+      return heads_.whole().kernels->predictive_mean(u, point_.temperature, features_);
+    }
+    const TheoryProblem rest = heads_.problem(removed);
+    return rest.kernels->predictive_mean(u, point_.temperature, examples_.features_in(rest));
+  }
+
+  const WithoutHeads& heads_;
   const SolvePoint& point_;
   const PruneSet& examples_;
+  MatrixXd features_;
   std::map<std::vector<int>, theory::PredictorStatistics> known_;
 };
 
 /// Heads in greedy order, the one that costs least first: by accuracy, or by the squared error if
 /// labels are no classes.
-std::vector<int> greedy_search(const PruneTask& task, const SolvePoint& solved) {
-  PrunedPredictor chooser(task.problem, solved, task.chosen);
+std::vector<int> greedy_search(const PruneTask& task, const WithoutHeads& without,
+                               const SolvePoint& solved) {
+  PrunedPredictor chooser(without, solved, task.chosen);
   return analysis::greedy_order(
-      task.problem.heads, [&](const std::vector<int>& removed) -> analysis::RemovalQuality {
+      without.whole().heads, [&](const std::vector<int>& removed) -> analysis::RemovalQuality {
         const theory::PredictorStatistics& s = chooser.without(removed);
         return {std::isnan(s.accuracy) ? -s.mean_squared_error : s.accuracy};
       });
@@ -135,17 +145,29 @@ void summarise_random(PrunePoint& point) {
   }
 }
 
+/// Of U_1; where one readout serves all heads, the shares that their inputs have in S.
+analysis::HeadScores scores_of(const TheoryProblem& problem, const SolvePoint& solved) {
+  if (!problem.values || problem.values->train.readouts() > 1) {
+    return analysis::head_scores(solved.order_parameters.layers.front(), problem.heads,
+                                 problem.outputs);
+  }
+  const std::vector<double> shares = numerics::listed(solved.features.value().head_shares);
+  return {shares, shares};
+}
+
 PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer& observer) {
   const Clock::time_point began = Clock::now();
   PrunePoint point;
   point.widths = solved.widths;
   point.temperature = solved.temperature;
-  const analysis::HeadScores scores = analysis::head_scores(
-      solved.order_parameters.layers.front(), task.problem.heads, task.problem.outputs);
-  PrunedPredictor pruned(task.problem, solved, task.measured);
+  const std::shared_ptr<const TheoryProblem> problem =
+      problem_of_point(task.problem, task.study, solved);
+  const WithoutHeads without(*problem, task.study, solved);
+  const analysis::HeadScores scores = scores_of(*problem, solved);
+  PrunedPredictor pruned(without, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);
-  weigh_heads({task.study, task.dataset, task.problem, task.chosen}, solved, observer, point);
+  weigh_heads({task.study, task.dataset, without, task.chosen}, solved, observer, point);
   std::vector<double> changes;
   std::vector<double> without_theory;
   for (const HeadReport& head : point.heads) {
@@ -158,7 +180,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
       const theory::PredictorStatistics& s = pruned.without(removed);
       return classes ? s.accuracy : s.mean_squared_error;
     };
-    const std::vector<int>& heads = task.problem.heads;
+    const std::vector<int>& heads = problem->heads;
     point.by_score = curve_of(analysis::removal_curve(
         analysis::keep_last_heads(analysis::ascending_order(scores.score), heads), quality));
     const bool known = std::none_of(changes.begin(), changes.end(),
@@ -175,7 +197,8 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
     }
     summarise_random(point);
     if (task.study.prune.greedy && !observer.interrupted()) {
-      point.greedy = curve_of(analysis::removal_curve(greedy_search(task, solved), quality));
+      point.greedy =
+          curve_of(analysis::removal_curve(greedy_search(task, without, solved), quality));
       point.greedy_on = task.chosen.name;
     }
   }
@@ -211,6 +234,7 @@ void warn_of_leading_order(const PruneResult& result, Observer& observer) {
 /// PruneResult::path_norms, from scaled features or Gram matrices.
 VectorXd path_norms(const Study& study, const tasks::Dataset& dataset,
                     const TheoryProblem& problem) {
+  if (problem.values) return {};  // heads feed hidden units, whose outputs have one scale
   const Index paths = problem.kernels->paths();
   VectorXd squares(paths);  // sums over examples of |xi_pi|^2
   if (dataset.gram) {
@@ -237,7 +261,8 @@ VectorXd path_norms(const Study& study, const tasks::Dataset& dataset,
 PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                   const SolveResult* known) {
   const Clock::time_point began = Clock::now();
-  const TheoryProblem problem = make_problem(study, dataset, observer);
+  const auto made = std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer));
+  const TheoryProblem& problem = *made;
   if (problem.evaluation.test_labels.rows() == 0) {
     observer.warning(fmt::format(
         "{}: has no test set, so accuracies without heads and curves are undefined", dataset.name));
@@ -259,7 +284,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   const PruneTask task = {study,
                           dataset,
                           result.solve,
-                          problem,
+                          made,
                           test_set(problem),
                           validation_or_test_set(problem),
                           network ? &*network : nullptr};

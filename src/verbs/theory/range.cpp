@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,18 @@ void warn_of_points(const SolveResult& result, std::string SolvePoint::*says, Ob
     if ((point.*says).empty()) continue;
     observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
                                  point.temperature, point.*says));
+  }
+}
+
+void note_missing_corrections(const SolveResult& result, Observer& observer) {
+  std::map<std::string, std::size_t> points;
+  for (const SolvePoint& point : result.points) {
+    if (!point.corrected.defined) ++points[point.corrected.reason];
+  }
+  for (const auto& [reason, count] : points) {
+    if (reason.empty()) continue;
+    observer.note(fmt::format("no 1/N correction at {} of {} points: {}", count,
+                              result.points.size(), reason));
   }
 }
 

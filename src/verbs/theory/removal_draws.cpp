@@ -78,6 +78,7 @@ RemovalDraws draw_for_removal(const Study& study, const model::Architecture& arc
   Study brief = study;
   brief.sample = short_chains();
   brief.model.attention_prior.reset();  // attention is that of the solution
+  brief.model.value_network.reset();    // and so is S
   sampling::SamplerOptions options =
       sampler_options(brief, architecture, target.dimension(), problem.kernels.get(),
                       problem.train_labels.size(), 0);

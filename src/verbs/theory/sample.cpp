@@ -29,6 +29,7 @@
 #include "verbs/theory/sample_setup.hpp"
 #include "verbs/theory/sample_state.hpp"
 #include "verbs/theory/sample_summary.hpp"
+#include "verbs/theory/value_sample.hpp"
 
 namespace headway {
 namespace {
@@ -75,6 +76,9 @@ class PointSampler {
       describe_attention(task, result, state.records, point);
     } else if (task.sampler == Sampler::kCollapsed) {
       describe_collapsed(task, result, point);
+    } else if (problem_.values) {
+      summarize_features(state.records, study_.sample.draws, point);
+      summarize_value_evidence(result, task.options.replicas, problem_.train_labels.size(), point);
     } else if (task.keep_positions && draws_weights(task.sampler)) {
       point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
     }
@@ -113,26 +117,30 @@ class PointSampler {
   struct Task {
     model::Architecture architecture;
     Sampler sampler;
-    bool learned;
+    bool linear;  // values, with given attention
     std::unique_ptr<sampling::Target> target;
     sampling::SamplerOptions options;
     bool keep_positions;
 
     /// The chain of given attention.
-    [[nodiscard]] bool exact() const { return sampler == Sampler::kExact && !learned; }
+    [[nodiscard]] bool exact() const { return sampler == Sampler::kExact && linear; }
   };
   [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
     Task task;
     task.architecture = architecture_of(study_, dataset_, sweep.widths);
-    task.learned = learned_ != nullptr;
-    task.sampler = sampler_of(study_, task.architecture, problem_.kernels.get());
+    task.linear = learned_ == nullptr && problem_.values == nullptr;
+    task.sampler =
+        sampler_of(study_, task.architecture, problem_.values ? nullptr : problem_.kernels.get());
     if (learned_ != nullptr) {
       task.target = learned_target(study_, dataset_, *learned_, sweep);
+    } else if (problem_.values) {
+      task.target = value_target(study_, dataset_, problem_, sweep);
     } else {
       task.target = make_target(task.architecture, sweep, task.sampler, problem_.kernels);
     }
     task.options = sampler_options(study_, task.architecture, task.target->dimension(),
-                                   problem_.kernels.get(), dataset_.train.labels.size(), index);
+                                   problem_.values ? nullptr : problem_.kernels.get(),
+                                   dataset_.train.labels.size(), index);
     if (learned_ != nullptr && study_.sample.attention_start != AttentionStart::kPrior) {
       task.options.starts = attention_starts(task);
     }
@@ -286,7 +294,7 @@ struct Prepared {
   /// Puts the chains' kernels in place of the theory's; end_chains() undoes it.
   void begin_chains() {
     of_theory = problem.kernels;
-    if (learned) return;
+    if (learned || problem.values) return;
     if (of_chains == nullptr) of_chains = sampling_kernels(study, problem);
     problem.kernels = of_chains;
   }
@@ -347,6 +355,7 @@ bool sample_chains(Prepared& prepared, const tasks::Dataset& dataset, Observer& 
 SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Observer& observer,
                            const SampleHooks& hooks, const SolveResult* known) {
   check_sampling(study);
+  check_value_sampling(study, dataset);
   const auto prepared = std::make_shared<Prepared>();
   prepared->study = study;
   if (learns_attention(study)) {

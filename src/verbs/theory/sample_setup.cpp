@@ -90,6 +90,11 @@ void check_sampling(const Study& study) {
                                   sample.calibrate),
                       {"sample.calibrate", "model.attention_prior"});
   }
+  if (sample.calibrate > 0 && study.model.value_network) {
+    throw OptionError(
+        fmt::format("sample.calibrate = {}: must be 0 for a value network", sample.calibrate),
+        {"sample.calibrate", "model.value_network"});
+  }
   if (sample.metric == SampleMetric::kInformation && draws_weights(sample.sampler) &&
       sample.sampler != Sampler::kGibbs) {
     throw OptionError(
@@ -156,6 +161,7 @@ sampling::SamplerOptions sampler_options(const Study& study,
         options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
   }
+  if (study.model.value_network) options.replicas = std::max(1, sample.replicas);
   if (learns_attention(study)) {
     options.replicas = sample.replicas == 0 ? automatic_replicas(labels) : sample.replicas;
   } else if (sampler == Sampler::kCollapsed) {

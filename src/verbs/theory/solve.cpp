@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <numbers>
 #include <numeric>
@@ -32,6 +31,7 @@
 #include "verbs/theory/other_starts.hpp"
 #include "verbs/theory/point_observers.hpp"
 #include "verbs/theory/problem.hpp"
+#include "verbs/theory/value_problem.hpp"
 
 namespace headway {
 namespace {
@@ -245,19 +245,6 @@ class PointSolver {
   theory::SaddlePointOptions options_;
 };
 
-/// Why points have no 1/N correction, each reason once.
-void note_missing_corrections(const SolveResult& result, Observer& observer) {
-  std::map<std::string, std::size_t> points;
-  for (const SolvePoint& point : result.points) {
-    if (!point.corrected.defined) ++points[point.corrected.reason];
-  }
-  for (const auto& [reason, count] : points) {
-    if (reason.empty()) continue;
-    observer.note(fmt::format("no 1/N correction at {} of {} points: {}", count,
-                              result.points.size(), reason));
-  }
-}
-
 /// The chains that lead to the wanted points, each up to the last of them.
 std::vector<std::vector<std::size_t>> chains_to(const Study& study,
                                                 const std::vector<std::size_t>& wanted) {
@@ -333,16 +320,23 @@ SolveResult solve_problem(const Study& study, const tasks::Dataset& dataset,
   observer.whole("solve", 0.0, static_cast<double>(total));
   parallel_for(static_cast<Index>(chains.size()), points_at_once(study, problem), [&](Index c) {
     std::optional<theory::OrderParameters> neighbour;
+    const SolvePoint* before = nullptr;
     for (std::size_t i : chains[static_cast<std::size_t>(c)]) {
       if (observer.interrupted()) return;
       SolvePoint point;
       std::optional<theory::OrderParameters> u =
-          solver.solve(sweep[i], i, neighbour ? &*neighbour : nullptr, point);
+          adapts_features(study)
+              ? solve_adapted_point(study, dataset, problem, {sweep[i], i, before}, observer, point)
+              : solver.solve(sweep[i], i, neighbour ? &*neighbour : nullptr, point);
       if (!u || (observer.interrupted() && !point.summary.converged)) return;
+      if (problem.values && !point.features) {
+        describe_fixed_features(study, dataset, problem, point);
+      }
       neighbour.reset();
       if (point.summary.converged) neighbour = std::move(u);
       const std::lock_guard<std::mutex> lock(guard);
       points[i] = std::move(point);
+      before = neighbour ? &*points[i] : nullptr;
       observer.whole("solve", static_cast<double>(++done), static_cast<double>(total));
     }
   });

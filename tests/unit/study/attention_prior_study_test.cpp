@@ -73,11 +73,11 @@ TEST_CASE("replicas need learned attention or the collapsed sampler") {
   CHECK(fault({"sample.replicas=1"}, given) == "none");
   CHECK(fault({"sample.replicas=2"}, given) ==
         "--set sample.replicas=2: sample.replicas = 2: must be 0 or 1 without "
-        "model.attention_prior or sample.sampler = \"collapsed\"");
+        "model.attention_prior, model.value_network or sample.sampler = \"collapsed\"");
   CHECK(fault({"sample.replicas=2", "sample.sampler=\"collapsed\""}, given) == "none");
   CHECK(fault({}, given + "[sample]\nchains = 2\nreplicas = 5\n") ==
-        "s.toml:6: sample.replicas = 5: must be 0 or 1 without model.attention_prior or "
-        "sample.sampler = \"collapsed\"");
+        "s.toml:6: sample.replicas = 5: must be 0 or 1 without model.attention_prior, "
+        "model.value_network or sample.sampler = \"collapsed\"");
 }
 
 TEST_CASE("a task of training makes no examples of the theory, and says which do") {

@@ -44,6 +44,7 @@ void for_each_table(const Look& look) {
     look(name, section.table, study);
   }
   look("model.attention_prior", AttentionPriorOptions::table(), AttentionPriorOptions());
+  look("model.value_network", model::ValueNetwork::table(), model::ValueNetwork());
   look("PruneTrained", PruneTrained::table(), PruneTrained());
   look("OmniglotOptions", OmniglotOptions::table(), OmniglotOptions());
   look("SaddlePointOptions", theory::SaddlePointOptions::table(), theory::SaddlePointOptions());

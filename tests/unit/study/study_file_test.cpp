@@ -260,7 +260,7 @@ TEST_CASE("messages name the file, the line, the key, the value and what is allo
         "1e9");
   CHECK(fault("[model]\nwidhts = 3\n") ==
         "s.toml:2: model.widhts: unknown key, did you mean \"widths\"?; model has: widths, heads, "
-        "variances, temperature, readout, attention, attention_prior");
+        "variances, temperature, readout, attention, attention_prior, value_network");
   CHECK(fault("[[task.layers]]\nheads = [{kind = \"random\"},\n {kind = \"uniform\", betta = 1}]\n")
             .starts_with("s.toml:3: task.layers[1].heads[2].betta: unknown key, did you mean "
                          "\"beta\"?"));
@@ -418,7 +418,7 @@ TEST_CASE("keys of very many parts and deep nesting are syntax errors, not a cra
   CHECK(
       fault("[model]\n" + key_of(32) + " = 1\n") ==
       "s.toml:2: model.a: unknown key; model has: widths, heads, variances, temperature, readout, "
-      "attention, attention_prior");
+      "attention, attention_prior, value_network");
   CHECK(fault("# one\n\nx = \"\"\"two\nthree\\\nfour\"\"\"\n" + key_of(33) + " = 1\n") ==
         "s.toml:6" + many);
   CHECK(fault("x = \"one\ny = \"" + key_of(40) + "\"\n").starts_with("s.toml:1: not valid TOML: "));

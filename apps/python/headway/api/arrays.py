@@ -34,16 +34,16 @@ class ArrayData(HeldArrays):
     float64, and must then not change while they are in use."""
 
     def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None,
-                 name_of: Callable[[str], str], learned: bool = False):
-        self._given, self.readout = arrays, readout
-        checker = Checker(_tree(arrays, heads, readout), name_of, attribute="", learned=learned)
+                 name_of: Callable[[str], str], learned: bool = False, rows: str | None = None):
+        self._given, self.readout, self.rows = arrays, readout, rows
+        checker = Checker(_tree(arrays, heads, readout, rows), name_of, attribute="", learned=learned)
         faults = checker.run()
         if faults:
             raise BadDataError(faults)
         self.heads, self.has_form, self._form = checker.heads, checker.form is not None, checker.form or "weights"
         self._splits = sorted(checker.splits, key=_order)
         check_name_layers(_layers(arrays, "names") or None, self.heads)
-        self._beside = f"{self.heads} {readout}"
+        self._beside = f"{self.heads} {readout}" + (f" {rows}" if rows else "")
         super().__init__({path: value for path, value in arrays.items() if value is not EMPTY_GROUP})
     @property
     def arrays(self) -> Mapping[str, Any]:
@@ -85,6 +85,8 @@ class ArrayData(HeldArrays):
                                 "readout": arrays["network/readout"]}
         if self.readout is not None:
             given["readout"] = self.readout
+        if self.rows is not None:
+            given["any_rows"] = True
         return given
 
 
@@ -121,6 +123,8 @@ class GivenArrays:
                              "\"mean\"")
         if readout is not None and UNHOLDABLE.search(readout):
             raise BadDataError(f"readout: is {readout!r}, which HDF5 cannot hold; allowed: printable text")
+        if given.get("attention_rows") not in (None, "any"):
+            raise UsageError(f"attention_rows: is {given['attention_rows']!r}; allowed: \"any\", or none")
         places = {PLACES[name]: value for name, value in given.items() if name in PLACES}
         places |= given_sets(given.get("sets"), faults) | given_network(given.get("network"), faults)
         arrays: dict[str, Any] = {}
@@ -134,7 +138,7 @@ class GivenArrays:
         arrays = with_targets(arrays, classes, faults, self._name_of)
         if faults:
             raise BadDataError(faults)
-        data = ArrayData(arrays, heads, readout, self._name_of, learned)
+        data = ArrayData(arrays, heads, readout, self._name_of, learned, given.get("attention_rows"))
         if "train/labels" in arrays:  # new inputs have none
             warn_of_whole_numbers(self._name_of("train/labels"), arrays["train/labels"], classes)
         return data
@@ -154,7 +158,7 @@ def _checked_heads(heads: Any, faults: list[str]) -> np.ndarray | None:
     return None
 
 
-def _tree(arrays: Mapping[str, Any], heads: Any, readout: str | None) -> memory.Group:
+def _tree(arrays: Mapping[str, Any], heads: Any, readout: str | None, rows: str | None) -> memory.Group:
     root: dict[str, Any] = {}
     for path, value in arrays.items():
         *groups, name = path.split("/")
@@ -166,6 +170,8 @@ def _tree(arrays: Mapping[str, Any], heads: Any, readout: str | None) -> memory.
     attributes = {"schema_name": SCHEMA_NAME, "schema_version": np.array(SCHEMA_VERSION)}
     if readout is not None:
         attributes["readout"] = readout
+    if rows is not None:
+        attributes["attention_rows"] = rows
     return memory.Group("/", (attributes, root))
 
 

@@ -128,7 +128,7 @@ def _shard_of(shard: Any) -> str:
     raise UsageError(f"shard: is {shard!r}; allowed: (i, n), part i of n, whole numbers with 0 <= i < n <= {_MOST_PARTS}")
 
 
-_ARRAYS = (*PLACES, "sets", "network")
+_ARRAYS = (*PLACES, "sets", "network", "attention_rows")
 #: What the program calls arrays, and the arguments that they are.
 _MEMORY = [("arrays in memory: ", "")]
 _ARRAYS_BY_NAME = [*_MEMORY, *((place, name) for name, place in PLACES.items() if place.startswith(("train/", "test/")))]

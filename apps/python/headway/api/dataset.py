@@ -44,7 +44,7 @@ class Dataset(GivenArrays):
         H_1, ..., H_L; with `features` only.
     attention : sequence of array_like of shape (P, H_l, S, S), optional
         The attention of every example, one array for each layer, indexed [example, head, query, key]. Rows sum to 1, within 1e-6
-        (float32: 1e-4).
+        (float32: 1e-4), unless `attention_rows` says otherwise.
     attention_weights : sequence of array_like of shape (H_l, N_0, N_0), optional
         One array for each layer: the logit of query s and key t is x_s^T W x_t.
     query : sequence of array_like of shape (H_l, G_l, N_0), optional
@@ -78,6 +78,8 @@ class Dataset(GivenArrays):
         `readout` with it.
     readout : {'last_token', 'first_token', 'mean'}, optional
         How path features were read out; else the readout of a computation that does not say one.
+    attention_rows : {'any'}, optional
+        Attention may be signed, and its rows need not sum to 1. Such data are for value networks (`value_network`) alone.
 
     Raises
     ------
@@ -111,7 +113,8 @@ class Dataset(GivenArrays):
                  test_labels: ArrayLike | None = None, test_attention: Sequence[ArrayLike] | None = None,
                  test_mask: ArrayLike | None = None, test_ids: Sequence[str] | None = None,
                  head_names: Sequence[Sequence[str]] | None = None, sets: Mapping[str, Mapping[str, Any]] | None = None,
-                 network: Mapping[str, Any] | None = None, readout: str | None = None):
+                 network: Mapping[str, Any] | None = None, readout: str | None = None,
+                 attention_rows: str | None = None):
         given = {name: value for name, value in locals().items() if name in ARGUMENTS}
         new_inputs = all(given[name] is None for name in ("labels", "test_labels", "sets"))
         super().__init__(given, now=not new_inputs)

@@ -94,11 +94,12 @@ class Checker:
         self.splits: list[str] = []
         self.new_inputs = False  # the file has further sets alone, for headway.predict
         self.form: str | None = None
+        self.any_rows = False  # supplied attention may be signed, with rows of any sum
         self.arrays: list[FoundArray] = []
         self.extents: dict[str, tuple[int, str]] = {}  # symbol: (extent, the data set that has it)
 
     def run(self) -> list[str]:
-        for check in (self._schema, self._note, self._find_splits, self._names, self._find_form):
+        for check in (self._schema, self._note, self._find_splits, self._names, self._find_form, self._attention_rows):
             self.faults.guard("/", check)
         for split in self.splits:
             for member in table.MEMBERS:
@@ -110,7 +111,7 @@ class Checker:
         self._paths()
         self.faults.guard("network", self._network)
         self.faults.guard("/", self._readout)
-        check_values(self.file, self.arrays, [*self.splits, ""], self.faults)
+        check_values(self.file, self.arrays, [*self.splits, ""], self.faults, self.any_rows)
         return self.faults.messages()
 
     @property
@@ -389,3 +390,11 @@ class Checker:
             said = "is missing beside network" if name is None else f"= \"{printable(name)}\""
             allowed = ", ".join(f'"{readout}"' for readout in table.READOUTS)
             self._root_fault(f"readout {said}; allowed: {allowed}")
+
+    def _attention_rows(self) -> None:
+        rows = text_attribute(self.file, "", "attention_rows")
+        self.any_rows = rows == b"any"
+        if rows is not None and not self.any_rows:
+            self._root_fault(f"attention_rows = \"{printable(rows)}\"; allowed: \"any\", or none")
+        elif self.any_rows and self.form not in (None, "supplied"):
+            self._root_fault(f"attention_rows = \"any\"; allowed with {table.FORMS['supplied']} only")

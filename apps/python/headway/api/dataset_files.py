@@ -48,10 +48,10 @@ def create_numbers(file: h5py.File, path: str, shape: Sequence[int], dtype: np.d
     return file.create_dataset(path, shape, dtype, data=data, chunks=tuple(chunk), fletcher32=True)
 
 
-def write_header(file: h5py.File, note: str | None, readout: str | None) -> None:
+def write_header(file: h5py.File, note: str | None, readout: str | None, attention_rows: str | None = None) -> None:
     file.attrs["schema_name"] = SCHEMA_NAME
     file.attrs["schema_version"] = np.array(SCHEMA_VERSION, dtype=np.int64)
-    for name, words in (("note", note), ("readout", readout)):
+    for name, words in (("note", note), ("readout", readout), ("attention_rows", attention_rows)):
         if words is None:
             continue
         if UNHOLDABLE.search(str(words)):

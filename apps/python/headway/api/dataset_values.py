@@ -16,10 +16,13 @@ BLOCK_ELEMENTS = 1 << 22
 HALF_PRECISION = 0.005  # how far the rows of attention computed in half precision are from a sum of 1
 NORMALISE_ROWS = " (half precision? cast to float32, then divide each row by its sum)"
 
+UNLESS_ANY_ROWS = ", or any where the root attribute attention_rows is \"any\" (for value networks)"
+
 
 @np.errstate(invalid="ignore", over="ignore")
-def check_values(file: h5py.File, arrays: Iterable[Any], splits: Sequence[str], faults: Any) -> None:
-    """Reads every number once. `arrays`: those of dataset_checks.Checker, whose `faults` this adds to."""
+def check_values(file: h5py.File, arrays: Iterable[Any], splits: Sequence[str], faults: Any, any_rows: bool = False) -> None:
+    """Reads every number once. `arrays`: those of dataset_checks.Checker, whose `faults` this adds to. `any_rows`: supplied
+    attention may be signed, with rows of any sum."""
     for split in splits:
         here = [array for array in arrays if array.split == split]
         masks = next((array for array in here if array.member.values == "mask"), None)
@@ -31,9 +34,11 @@ def check_values(file: h5py.File, arrays: Iterable[Any], splits: Sequence[str], 
             # Without a sound mask of the right size it is unknown which values matter.
             if by_mask and (faults.counts[masks.path] or _token_extents(array) != masks.info.shape):
                 continue
-            check = {"finite": _check_finite, "attention": _check_attention}.get(array.member.values)
-            if check is not None:
-                faults.guard(array.path, check, file, array, faults, mask[0] if by_mask else None)
+            real = mask[0] if by_mask else None
+            if array.member.values == "finite":
+                faults.guard(array.path, _check_finite, file, array, faults, real)
+            elif array.member.values == "attention":
+                faults.guard(array.path, _check_attention, file, array, faults, real, any_rows)
 
 
 def _token_extents(array: Any) -> tuple[int, ...] | None:
@@ -86,17 +91,17 @@ def _size_fault(value: float) -> str:
             "overflow")
 
 
-def _check_attention(file: h5py.File, array: Any, faults: Any, mask: np.ndarray | None) -> None:
-    """Rows of weights >= 0 that sum to one, zero at masked keys; rows of masked queries are free."""
+def _check_attention(file: h5py.File, array: Any, faults: Any, mask: np.ndarray | None, any_rows: bool) -> None:
+    """Rows of weights >= 0 that sum to one (`any_rows`: finite ones), zero at masked keys; rows of masked queries are free."""
     if array.info.shape[2] != array.info.shape[3]:
         return
-    tolerance = table.ROW_SUM_TOLERANCE.get(array.info.type_name,
-                                            table.ROW_SUM_TOLERANCE["otherwise"])
+    tolerance = math.inf if any_rows else table.ROW_SUM_TOLERANCE.get(array.info.type_name,
+                                                                      table.ROW_SUM_TOLERANCE["otherwise"])
     for begin, block in _blocks(file, array.path):
         real = np.ones((len(block), block.shape[2]), bool) if mask is None else (
             mask[begin:begin + len(block)])
         bad = ~(np.abs(block.sum(axis=3) - 1.0) <= tolerance)
-        entries = ~(block >= 0) | ((block != 0) & ~real[:, None, None, :])
+        entries = ~(np.abs(block) <= table.LARGEST) | ((block < 0) & (not any_rows)) | ((block != 0) & ~real[:, None, None, :])
         bad |= entries.any(axis=3)
         for example, head, query in np.argwhere(bad & real[:, None, :]):
             at, fault = _row_fault(block[example, head, query], real[example], tolerance)
@@ -107,11 +112,11 @@ def _row_fault(row: np.ndarray, real: np.ndarray, tolerance: float) -> tuple[str
     """(where in the row, what is wrong with it)."""
     for key, value in enumerate(row):
         at = f", {key}"
-        if not math.isfinite(value):
-            return at, f"{number(value)}; allowed: finite numbers"
-        if value < 0:
-            return at, f"{number(value)}; allowed: attention >= 0"
+        if not abs(value) <= table.LARGEST:
+            return at, _size_fault(value)
+        if value < 0 and not math.isinf(tolerance):
+            return at, f"{number(value)}; allowed: attention >= 0{UNLESS_ANY_ROWS}"
         if not real[key] and value != 0:
             return at, f"{number(value)} on a masked key; allowed: 0"
-    hint = NORMALISE_ROWS if abs(row.sum() - 1.0) <= HALF_PRECISION else ""
+    hint = NORMALISE_ROWS if abs(row.sum() - 1.0) <= HALF_PRECISION else UNLESS_ANY_ROWS
     return "", f"the row sums to {row.sum():.10g}; allowed: 1 within {number(tolerance)}{hint}"

@@ -89,7 +89,7 @@ def write_dataset(path: str | os.PathLike, data: Dataset | None = None, *, note:
         data = GivenArrays(data._given, dtype=dtype)
     held = data._checked()
     with new_file(path, overwrite) as file:
-        write_header(file, note, held.readout)
+        write_header(file, note, held.readout, held.rows)
         _fill(file, held.arrays, held.heads)
     return path
 

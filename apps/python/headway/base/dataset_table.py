@@ -33,7 +33,7 @@ PLACES = {"features": "train/path_features", "inputs": "train/inputs", "labels":
           "ids": "train/ids", "test_features": "test/path_features", "test_inputs": "test/inputs", "test_labels": "test/labels",
           "test_attention": "test/attention", "test_mask": "test/mask", "test_ids": "test/ids", "head_names": "names"}
 #: All arguments of headway.Dataset, in its order.
-ARGUMENTS = ("features", "inputs", "labels", "classes", "heads", *list(PLACES)[3:], "sets", "network", "readout")
+ARGUMENTS = ("features", "inputs", "labels", "classes", "heads", *list(PLACES)[3:], "sets", "network", "readout", "attention_rows")
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,11 @@ def texts(dataset: h5py.Dataset) -> list[str]:
     return [text(value) for value in np.atleast_1d(dataset[()])]
 
 
+def is_scale(item: h5py.Group | h5py.Dataset) -> bool:
+    """Whether it is a dimension of a result file: a name and a size, without numbers."""
+    return isinstance(item, h5py.Dataset) and text(item.attrs.get("CLASS", "")) == "DIMENSION_SCALE"
+
+
 def numbered(parent: h5py.Group, name: str) -> list[h5py.Group]:
     """The groups <name>/0, <name>/1, ... in order; BadDataError where there is no group `name`."""
     group = parent.get(name)

@@ -107,11 +107,11 @@ _ARRAYS = ("**arrays", "array_like, optional", "In place of `data`: the argument
 _TYPES = {"widths": "int or sequence of (int or sequence of int)", "heads": "sequence of int", "variances": "float or sequence of float",
           "temperature": "float or sequence of float", "theory": "sequence of str", "layers": "sequence of int",
           "regularisation": "float or sequence of float", "task": "mapping of str to value",
-          "attention_prior": "mapping of str to value"}
+          "attention_prior": "mapping of str to value", "value_network": "mapping of str to value"}
 _ANNOTATIONS = {"widths": "int | Sequence[int | Sequence[int]]", "heads": "Sequence[int]", "variances": "float | Sequence[float]",
                 "temperature": "float | Sequence[float]", "theory": "Sequence[str]", "layers": "Sequence[int]",
                 "regularisation": "float | Sequence[float]", "task": "Mapping[str, Any]",
-                "attention_prior": "Mapping[str, Any]"}
+                "attention_prior": "Mapping[str, Any]", "value_network": "Mapping[str, Any]"}
 _RUNNING_ANNOTATIONS = {"settings": "Mapping[str, Any] | None", "progress": "bool | Progress | None", "shard": "tuple[int, int] | None",
                         "point": "str | int | Sequence[Any] | None", "output": "str | os.PathLike | None", "overwrite": "bool",
                         "jobs": "int | None", "dry_run": "bool"}

@@ -48,11 +48,13 @@ def _other(file: h5py.File, path: Path, kind: str) -> OtherResult:
     members: list[tuple[str, str]] = []
 
     def note(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        if hdf5.is_scale(item):
+            return
         if isinstance(item, h5py.Dataset):
             shape = " × ".join(map(str, item.shape)) or "one value"
             what = "text" if h5py.check_string_dtype(item.dtype) is not None else str(item.dtype)
             members.append((name, f"{shape}, {what}"))
-        members.extend((f"{name} @ {key}", _short(item.attrs[key])) for key in item.attrs)
+        members.extend((f"{name} @ {key}", _short(item.attrs[key])) for key in item.attrs if key != "DIMENSION_LIST")
 
     hdf5.check_texts(file)
     file.visititems(note)

@@ -25,6 +25,8 @@ from headway.results.result_points import (Alignment, AttentionMinimum, Correcte
                                    Pruning, Samples, SetMeasures, TemperatureChoice, number, span, width_text)
 from headway.results.sweep_arguments import known_temperature, number_of_a_temperature
 
+ALL_HEADS = ("all heads",)  #: The only path where the readout of a value network sees all heads together.
+
 if TYPE_CHECKING:
     from arviz import InferenceData
     from pandas import DataFrame
@@ -282,13 +284,15 @@ class Result(Shown):
 
     @property
     def path_heads(self) -> tuple[tuple[int, ...], ...]:
-        """tuple of tuple of int: the heads (h_1, ..., h_L) of every path, counted from 1."""
+        """tuple of tuple of int: the heads (h_1, ..., h_L) of every path, counted from 1; 0 where a path is all heads together."""
+        if self.paths == ALL_HEADS:
+            return ((0,) * len(self.heads),)
         return tuple(product(*(range(1, count + 1) for count in self.heads)))
 
     @property
     def path_names(self) -> tuple[str, ...]:
         """tuple of str: every path with the names of its heads, "(1,2) same token → random"; "(1,2)" where they have none."""
-        if all(re.fullmatch(r"head \d+", name) for layer in self.head_names for name in layer):
+        if self.paths == ALL_HEADS or all(re.fullmatch(r"head \d+", name) for layer in self.head_names for name in layer):
             return self.paths
         return tuple(f"{path} {' → '.join(names[head - 1] for names, head in zip(self.head_names, heads))}"
                      for path, heads in zip(self.paths, self.path_heads))

@@ -26,7 +26,7 @@ from headway.results.network_results import RemovalResult
 from headway.results.prediction_results import PredictResult, read_predictions
 from headway.results.rank_results import RankResult, read_rankings
 from headway.results.record_reader import Group, array, attribute, integers, listed, read, shape_text
-from headway.results.result import (Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
+from headway.results.result import (ALL_HEADS, Alignment, Corrected, GaussianProcessPoint, Point, Predictor,
                              Pruning, Result, Samples, SetMeasures, TemperatureChoice)
 from headway.results.table import cells  # noqa: F401, a result that was read can be shown
 from headway.results.training_results import TrainingResult, read_runs
@@ -164,7 +164,8 @@ class _Reader:
         self.layers = len(self.heads)
         self.outputs = int(file.attrs.get("outputs", 1))
         self.set_names = tuple(hdf5.texts(file["sets"])) if "sets" in file else ()
-        self.sizes = {"path": [self.outputs * math.prod(self.heads[layer:]) for layer in range(self.layers)]}
+        self.joined = bool(file.attrs.get("joined_heads", 0))  # one readout for all heads
+        self.sizes = {"path": [self.outputs * (1 if self.joined else math.prod(self.heads[layer:])) for layer in range(self.layers)]}
 
     def result(self, path: Path) -> Result:
         file = self.file
@@ -193,6 +194,8 @@ class _Reader:
         return hdf5.numbered(self.file, name) if name in self.file else []
 
     def _paths(self) -> tuple[str, ...]:
+        if self.joined:
+            return ALL_HEADS
         count = math.prod(self.heads)
         if "paths" in self.file:
             names = tuple(hdf5.texts(self.file["paths"]))
@@ -216,10 +219,9 @@ class _Reader:
         kernels = array(self.file, "path_kernels")
         if kernels is None:
             return None
-        if (kernels.ndim != 3 or len(kernels) != math.prod(self.heads)
-                or kernels.shape[1] != kernels.shape[2]):
-            raise BadDataError(f"/path_kernels: has shape {shape_text(kernels.shape)}, not [p, P, P] "
-                               f"with p = {math.prod(self.heads)}")
+        paths = len(self._paths())
+        if kernels.ndim != 3 or len(kernels) != paths or kernels.shape[1] != kernels.shape[2]:
+            raise BadDataError(f"/path_kernels: has shape {shape_text(kernels.shape)}, not [p, P, P] with p = {paths}")
         return kernels
 
     def _sets(self, group: Group) -> dict[str, SetMeasures]:

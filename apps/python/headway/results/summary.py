@@ -106,7 +106,7 @@ def _one_line(found: str) -> str:
 
 
 def _group(group: h5py.Group, limits: _Limits) -> Any:
-    members = {name: item for name, item in group.items() if name not in limits.without}
+    members = {name: item for name, item in group.items() if name not in limits.without and not hdf5.is_scale(item)}
     if members and not len(group.attrs) and all(name.isdigit() for name in members):
         return [_item(members[name], limits) for name in sorted(members, key=int)]
     out = {name: _rounded(plain(value)) for name, value in group.attrs.items()
