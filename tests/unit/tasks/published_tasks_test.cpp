@@ -1,4 +1,5 @@
 // Bilinear sequence regression and in-context regression: what the numbers of an example are.
+#include <Eigen/SVD>
 #include <cmath>
 #include <string>
 
