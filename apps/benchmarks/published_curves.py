@@ -72,6 +72,10 @@ def run(program, folder, name, verb, study, settings):
     print(name, "exit code", done.returncode, flush=True)
 
 
+def squared_error(point):
+    return float(point.attributes["test_mean_squared_error"])
+
+
 def row(path):
     """What is compared, of one result."""
     result = read_result(path)
@@ -80,16 +84,15 @@ def row(path):
     points = [result.gaussian_process[0]] if part in ("in-context-10", "in-context-32") else result.points
     rows = []
     for point in points:
-        one = found | {"error": point.test_mean_squared_error}
+        one = found | {"error": squared_error(point)}
         if part == "in-context-width":
             one["at"] = float(point.widths[0])
         if part.startswith("in-context"):
-            (seen,) = point.sets
-            one["seen"] = seen.test_mean_squared_error
+            one["seen"] = point.sets["seen_tasks"].mean_squared_error
         elif point.samples is not None:
             one |= {"r_hat": float(point.attributes["rhat_max"]), "effective": float(point.attributes["ess_bulk_min"]),
                     "seconds": float(point.attributes["seconds"]), "sampler": str(point.attributes["sampler"]),
-                    "theory": point.theory.test_mean_squared_error if point.theory is not None else None}
+                    "theory": squared_error(point.theory)}
         rows.append(one)
     return rows
 
