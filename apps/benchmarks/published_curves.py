@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-from headway.result_reader import read_result  # noqa: E402
-from headway.summary import summary, write_summaries  # noqa: E402
+from headway.results.result_reader import read_result  # noqa: E402
+from headway.results.summary import summary, write_summaries  # noqa: E402
 
 PENALTY, RANK, NOISE = 1e-6, 0.2, 0.5
 KAPPAS = {10: (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0, 4.0, 8.0, 16.0, 32.0), 32: (0.2, 0.6, 1.0, 1.6, 2.0, 4.0, 8.0)}

@@ -20,8 +20,8 @@ import h5py
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-from headway.result_reader import read_result  # noqa: E402
-from headway.summary import summary, write_summaries  # noqa: E402
+from headway.results.result_reader import read_result  # noqa: E402
+from headway.results.summary import summary, write_summaries  # noqa: E402
 
 TEST = 100
 HEADS = ([1], [2], [3], [4], [1, 1], [1, 2], [2, 1], [2, 2], [2, 3], [3, 2], [2, 4], [4, 2])
