@@ -11,9 +11,12 @@
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/option_value.hpp"
 #include "headway/core/words.hpp"
+#include "headway/tasks/bilinear_sequence_regression.hpp"
 #include "headway/tasks/copy.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
+#include "headway/tasks/in_context_regression.hpp"
+#include "headway/tasks/modules.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
 #include "headway/theory_options.hpp"
@@ -52,7 +55,10 @@ enum class TaskKind {
   kText,
   kOmniglot,
   kCopy,
-  kArrays
+  kArrays,
+  kBilinearSequence,
+  kInContext,
+  kModules
 };
 Words<TaskKind> words_of(TaskKind);
 
@@ -84,7 +90,8 @@ struct TaskOptions {
   /// In the order of TaskKind. The seeds inside are those of task_seed().
   std::variant<tasks::HiddenMarkovChainOptions, DatasetOptions, tasks::FuzzyLogicOptions,
                tasks::SravenOptions, TextTaskOptions, OmniglotOptions, tasks::CopyOptions,
-               ArraysTaskOptions>
+               ArraysTaskOptions, tasks::BilinearSequenceOptions, tasks::InContextOptions,
+               tasks::ModulesOptions>
       of;
   std::optional<std::uint64_t> seed;  ///< fixes the data apart from Study::seed
 

@@ -165,6 +165,20 @@ std::vector<SplitCeiling> sraven_ceilings(const Study& study) {
   return out;
 }
 
+/// A task of the theory whose examples are drawn.
+template <class Options, tasks::Dataset (*make)(const Options&, std::uint64_t)>
+TaskDescription made_kind(TaskKind kind, const char* about) {
+  return {kind,
+          Side::kTheory,
+          about,
+          table_of(Options::table()),
+          {},
+          [](const T& task) { task.as<Options>().validate(); },
+          [](const Study& study) { return make(study.task.as<Options>(), task_seed(study)); },
+          nullptr,
+          nullptr};
+}
+
 std::vector<TaskDescription> theory_kinds() {
   return {{TaskKind::kDataset,
            Side::kTheory,
@@ -175,29 +189,16 @@ std::vector<TaskDescription> theory_kinds() {
            nullptr,
            nullptr,
            nullptr},
-          {TaskKind::kHiddenMarkovChain,
-           Side::kTheory,
-           "two classes of hidden Markov chains",
-           table_of(tasks::HiddenMarkovChainOptions::table()),
-           {},
-           [](const T& task) { task.as<tasks::HiddenMarkovChainOptions>().validate(); },
-           [](const Study& study) {
-             return tasks::make_hidden_markov_chain(
-                 study.task.as<tasks::HiddenMarkovChainOptions>(), task_seed(study));
-           },
-           nullptr,
-           nullptr},
-          {TaskKind::kCopy,
-           Side::kTheory,
-           "copy the value that the last token points at",
-           table_of(tasks::CopyOptions::table()),
-           {},
-           [](const T& task) { task.as<tasks::CopyOptions>().validate(); },
-           [](const Study& study) {
-             return tasks::make_copy(study.task.as<tasks::CopyOptions>(), task_seed(study));
-           },
-           nullptr,
-           nullptr}};
+          made_kind<tasks::HiddenMarkovChainOptions, tasks::make_hidden_markov_chain>(
+              TaskKind::kHiddenMarkovChain, "two classes of hidden Markov chains"),
+          made_kind<tasks::CopyOptions, tasks::make_copy>(
+              TaskKind::kCopy, "copy the value that the last token points at"),
+          made_kind<tasks::ModulesOptions, tasks::make_modules>(
+              TaskKind::kModules, "combinations of modules, some of them never trained on"),
+          made_kind<tasks::BilinearSequenceOptions, tasks::make_bilinear_sequence_regression>(
+              TaskKind::kBilinearSequence, "bilinear sequence regression, a teacher of low rank"),
+          made_kind<tasks::InContextOptions, tasks::make_in_context_regression>(
+              TaskKind::kInContext, "in-context regression by linear attention")};
 }
 
 std::vector<TaskDescription> training_kinds() {
@@ -273,14 +274,18 @@ const OptionTable<OmniglotOptions>& OmniglotOptions::table() {
 }
 
 Words<TaskKind> words_of(TaskKind) {
-  static constexpr Word<TaskKind> kWords[] = {{"hidden_markov_chain", TaskKind::kHiddenMarkovChain},
-                                              {"copy", TaskKind::kCopy},
-                                              {"dataset", TaskKind::kDataset},
-                                              {"fuzzy_logic", TaskKind::kFuzzyLogic},
-                                              {"sraven", TaskKind::kSraven},
-                                              {"text", TaskKind::kText},
-                                              {"omniglot", TaskKind::kOmniglot},
-                                              {"arrays", TaskKind::kArrays}};
+  static constexpr Word<TaskKind> kWords[] = {
+      {"hidden_markov_chain", TaskKind::kHiddenMarkovChain},
+      {"copy", TaskKind::kCopy},
+      {"modules", TaskKind::kModules},
+      {"bilinear_sequence_regression", TaskKind::kBilinearSequence},
+      {"in_context_regression", TaskKind::kInContext},
+      {"dataset", TaskKind::kDataset},
+      {"fuzzy_logic", TaskKind::kFuzzyLogic},
+      {"sraven", TaskKind::kSraven},
+      {"text", TaskKind::kText},
+      {"omniglot", TaskKind::kOmniglot},
+      {"arrays", TaskKind::kArrays}};
   return kWords;
 }
 

@@ -52,7 +52,8 @@ class Help(ProgramTest):
         self.assertIn("[sweep]", run("train", "--help").stdout)
 
     def test_a_verb_lists_its_own_tasks(self):
-        theory, training = {"copy", "dataset", "hidden_markov_chain"}, {"fuzzy_logic", "sraven", "text", "omniglot", "arrays"}
+        theory = {"copy", "dataset", "hidden_markov_chain", "modules", "bilinear_sequence_regression", "in_context_regression"}
+        training = {"fuzzy_logic", "sraven", "text", "omniglot", "arrays"}
         for verb, tasks in (("solve", theory), ("train", training), ("evaluate", training)):
             with self.subTest(verb=verb):
                 text = run(verb, "--help").stdout

@@ -1,4 +1,4 @@
-// Value networks against saddle points and kernels of an independent solver.
+// Value networks against saddle points and kernels of independent solvers.
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +19,8 @@ using namespace headway;
 namespace {
 
 const char* const kFile = HEADWAY_TEST_DATA "/golden/value_network.h5";
+/// Saddle points of deepbays, made by tests/data/make_renormalisation.py.
+const char* const kDeepbaysFile = HEADWAY_TEST_DATA "/golden/renormalisation.h5";
 constexpr double kGoldenPrecision = 1e-6;  // of the solver that made the file
 // Where N_a is this large, the file's U_a is its prior value, and its entropy is left out.
 constexpr double kInfiniteWidth = 1e8;
@@ -27,6 +29,7 @@ struct Setting {
   std::string name;
   model::ValueNetwork network;
   Readout readout;
+  const char* file = kFile;
 };
 
 const std::vector<Setting> kSettings = {
@@ -51,7 +54,7 @@ Tensor part(const Tensor& all, Index begin, Index count) {
 
 class Golden {
  public:
-  explicit Golden(const Setting& setting) : name_(setting.name) {
+  explicit Golden(const Setting& setting) : name_(setting.name), file_(setting.file) {
     const Tensor inputs = array("inputs"), attention = array("attention"), labels = array("labels");
     const auto examples = static_cast<Index>(labels.values.size());
     const Index others = inputs.shape[0] - examples;
@@ -79,7 +82,7 @@ class Golden {
 
   [[nodiscard]] Tensor array(const std::string& what) const {
     const io::Hdf5Lock lock;
-    return io::Hdf5InputFile(kFile).read_array(name_ + "/" + what);
+    return io::Hdf5InputFile(file_).read_array(name_ + "/" + what);
   }
   [[nodiscard]] MatrixXd matrix(const std::string& what) const {
     const Tensor t = array(what);
@@ -99,14 +102,28 @@ class Golden {
  private:
   [[nodiscard]] std::vector<double> numbers(const char* key) const {
     const io::Hdf5Lock lock;
-    return *io::Hdf5InputFile(kFile).number_attribute(name_, key);
+    return *io::Hdf5InputFile(file_).number_attribute(name_, key);
   }
   std::string name_;
+  const char* file_;
   std::vector<int> heads_;
 };
 
 double distance(const MatrixXd& a, const MatrixXd& b) {
   return (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
+}
+
+void check_prediction(const Golden& golden, const std::string& group, const MatrixXd& s,
+                      const theory::SaddlePoint& inner) {
+  const theory::ValueFeatures features = theory::value_features(golden.train, golden.test, s, 1);
+  const theory::Action at(
+      golden.problem.architecture, golden.problem.temperature,
+      theory::make_path_kernels(features.train, golden.problem.labels, golden.train.readouts()));
+  const theory::Action::Evaluation evaluation = at.evaluate(inner.order_parameters);
+  REQUIRE(evaluation.energy);
+  const theory::Prediction prediction = evaluation.energy->predict(features.other);
+  CHECK(distance(prediction.mean, golden.matrix(group + "/mean")) < kGoldenPrecision);
+  CHECK(distance(prediction.variance, golden.matrix(group + "/variance")) < kGoldenPrecision);
 }
 
 void check_saddle(const Golden& golden, const std::string& group, const MatrixXd& s,
@@ -118,15 +135,7 @@ void check_saddle(const Golden& golden, const std::string& group, const MatrixXd
         kGoldenPrecision);
   CHECK(std::abs(u_a - golden.matrix(group + "/U_a")(0, 0)) < kGoldenPrecision);
   CHECK(distance(s, golden.matrix(group + "/S")) < kGoldenPrecision);
-  const theory::ValueFeatures features = theory::value_features(golden.train, golden.test, s, 1);
-  const theory::Action at(
-      golden.problem.architecture, golden.problem.temperature,
-      theory::make_path_kernels(features.train, golden.problem.labels, golden.train.readouts()));
-  const theory::Action::Evaluation evaluation = at.evaluate(inner.order_parameters);
-  REQUIRE(evaluation.energy);
-  const theory::Prediction prediction = evaluation.energy->predict(features.other);
-  CHECK(distance(prediction.mean, golden.matrix(group + "/mean")) < kGoldenPrecision);
-  CHECK(distance(prediction.variance, golden.matrix(group + "/variance")) < kGoldenPrecision);
+  check_prediction(golden, group, s, inner);
 }
 
 /// U_1, U_a, S and the predictor's mean of every draw, in the order of quantities().
@@ -224,6 +233,25 @@ TEST_CASE(
                         << " evaluations, gradient " << saddle.gradient_norm);
     CHECK(saddle.converged);
     check_saddle(golden, "adapted_features", saddle.s, saddle.inner, saddle.feature_entropy);
+  }
+}
+
+TEST_CASE("scalar and local renormalisation are value networks with fixed features") {
+  const model::ValueNetwork network = {model::ValueForm::kBeforeAttention,
+                                       numerics::Nonlinearity::kErf};
+  for (const char* name : {"scalar_erf", "local_erf"}) {
+    INFO(name);
+    const Golden golden({name, network, Readout::kLastToken, kDeepbaysFile});
+    const Index d = golden.train.directions.cols();
+    const MatrixXd s = golden.problem.architecture.variance(0) * MatrixXd::Identity(d, d);
+    Observer observer;
+    const theory::SaddlePoint saddle = theory::solve_value_saddle(
+        golden.problem, s, theory::gaussian_process_order_parameters(golden.problem.architecture),
+        {}, observer);
+    REQUIRE(saddle.summary.converged);
+    CHECK(distance(saddle.order_parameters.layers[0], golden.matrix("fixed_features/U_1")) <
+          kGoldenPrecision);
+    check_prediction(golden, "fixed_features", s, saddle);
   }
 }
 

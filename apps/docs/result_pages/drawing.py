@@ -6,12 +6,13 @@ import io
 import figures_decodability
 import figures_heads
 import figures_networks
+import figures_theory
 from recorded import ROOT
 from headway.figures import style
 
 # {name of a page: (what draws its figure, the files of data that it is drawn from)}
 FIGURES = {**figures_networks.FIGURES, **figures_heads.FIGURES,
-           **figures_decodability.FIGURES}
+           **figures_decodability.FIGURES, **figures_theory.FIGURES}
 FOLDER = ROOT / "data/figures"
 
 

@@ -14,6 +14,7 @@ import ranking
 import removal
 import sraven
 import texts
+import validity
 from recorded import average, load, pair, published
 
 
@@ -86,6 +87,13 @@ def _panels():
             "most that were run agree", "[page](published-figures.md), [data](../studies/published.json)"]
 
 
+def _validity():
+    _, predictor, _, corrected = validity.claim()
+    return [f"The theory against exact samples: {validity.counts()[0]} random problems",
+            f"predictor within {predictor} % below a load of 0.1, corrected within {corrected} % up to 1",
+            "a table to look up", _link("validity", "validity")]
+
+
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
             "runs end to end", _link("text", "text-small", "text-bpe-small")]
@@ -147,7 +155,7 @@ OWN, PUBLISHED = ["experiment", "ours", "verdict", ""], ["experiment", "publishe
 
 
 def known_answers():
-    return [OWN, _posteriors(), learned.row(), _known_head()]
+    return [OWN, _posteriors(), _validity(), learned.row(), _known_head()]
 
 
 def published_results():

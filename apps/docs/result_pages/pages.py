@@ -22,9 +22,10 @@ import ranking
 import removal
 import sraven
 import texts
+import validity
 
 PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
-         ranking, learned, texts)
+         ranking, learned, texts, validity)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 

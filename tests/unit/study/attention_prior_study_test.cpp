@@ -90,7 +90,8 @@ TEST_CASE("a task of training makes no examples of the theory, and says which do
   } catch (const OptionError& error) {
     CHECK(std::string(error.what()) ==
           "task.kind = \"fuzzy_logic\": this task is for headway train; solve, align, prune and "
-          "sample take \"hidden_markov_chain\", \"copy\" and \"dataset\"");
+          "sample take \"hidden_markov_chain\", \"copy\", \"modules\", "
+          "\"bilinear_sequence_regression\", \"in_context_regression\" and \"dataset\"");
     CHECK(error.fields() == std::vector<std::string>{"task.kind"});
   }
   study.task.set_kind(TaskKind::kDataset);

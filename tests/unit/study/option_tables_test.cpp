@@ -14,9 +14,12 @@
 #include "headway/core/option_table.hpp"
 #include "headway/saddle_point.hpp"
 #include "headway/study/sections.hpp"
+#include "headway/tasks/bilinear_sequence_regression.hpp"
 #include "headway/tasks/copy.hpp"
 #include "headway/tasks/fuzzy_logic.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
+#include "headway/tasks/in_context_regression.hpp"
+#include "headway/tasks/modules.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/tasks/sraven.hpp"
 #include "headway/training/task_adapters.hpp"
@@ -54,6 +57,10 @@ void for_each_table(const Look& look) {
   look("training::TextOptions", training::TextOptions::table(), training::TextOptions());
   look("training::ArrayOptions", training::ArrayOptions::table(), training::ArrayOptions());
   look("tasks::CopyOptions", tasks::CopyOptions::table(), tasks::CopyOptions());
+  look("tasks::ModulesOptions", tasks::ModulesOptions::table(), tasks::ModulesOptions());
+  look("tasks::BilinearSequenceOptions", tasks::BilinearSequenceOptions::table(),
+       tasks::BilinearSequenceOptions());
+  look("tasks::InContextOptions", tasks::InContextOptions::table(), tasks::InContextOptions());
   look("tasks::FuzzyLogicOptions", tasks::FuzzyLogicOptions::table(), tasks::FuzzyLogicOptions());
   look("tasks::SravenOptions", tasks::SravenOptions::table(), tasks::SravenOptions());
   look("tasks::OneShotImagesOptions", tasks::OneShotImagesOptions::table(),
