@@ -248,125 +248,6 @@ const OptionTable<PruneTrained>& PruneTrained::table() {
 const OptionTable<SampleOptions>& SampleOptions::table() {
   using S = SampleOptions;
   using namespace sampling;  // its limits
-  static const OptionTable<S> table = {
-    {option("sampler", &S::sampler, choice<Sampler>(),
-            "auto takes exact or collapsed, whichever costs less, and the result says which. Both "
-            "are right at every width. exact draws U alone, through a chain of Wishart matrices; "
-            "collapsed draws the first layer, and suits many paths with narrow layers. The others "
-            "draw all weights. langevin is biased."),
-     option("chains", &S::chains, integer<int>(1, kMostChains),
-            "independent chains. Take at least 4, so that R-hat sees whether they agree."),
-     option("draws", &S::draws, integer<int>(1, kMostDraws),
-            "draws kept of each chain after warm-up. Raise it for smaller error bars."),
-     option("warmup", &S::warmup, integer<int>(0, kMostDraws),
-            "transitions of each chain that adapt the sampler and are thrown away. Raise it if "
-            "R-hat stays "
-            "high. 0: nothing is adapted."),
-     option("thin", &S::thin, integer<int>(1, kMostThinning),
-            "keep every thin-th draw. Raise it if the draws take too much memory."),
-     option("metric", &S::metric, choice<SampleMetric>(),
-            "mass matrix. auto: dense up to 10 unknowns; above, information for the exact sampler, "
-            "unless that would take longer than the rest of the warm-up; else dense up to 60 "
-            "unknowns, then diagonal"),
-     option("target_accept", &S::target_accept, real(0.0, 0.999),
-            "mean acceptance that the step size is adapted to; 0 = the sampler's own. Raise it "
-            "towards 0.99 if trajectories diverge."),
-     option("max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
-            "exact and nuts: at most 2^depth - 1 leapfrog steps for a draw. Raise it if draws stop "
-            "at it."),
-     option("replicas", &S::replicas,
-            unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
-            "model.attention_prior, model.value_network, sampler = \"collapsed\": replicas of each "
-            "chain, at inverse temperatures of the likelihood from 1 to 0; 1 = no exchange, 0 = by "
-            "the number of labels, and 1 for the last two, whose evidence needs more. Raise it if "
-            "chains disagree."),
-     option("attention_start", &S::attention_start,
-            unless(SolveOptions{}.attention_start, choice<AttentionStart>()),
-            "model.attention_prior: the first start. none: near no attention; given: the "
-            "attention of the data, by matrices. With attention_starts = 1 the minimum is the "
-            "one of that branch."),
-     option("extra_starts", &S::extra_starts, integer<int>(0, 10'000),
-            "further random starts; the lowest minimum is taken. Raise it to test that the "
-            "minimum is the only one."),
-     option("warm_start", &S::warm_start, flag(),
-            "start each point from the solution of its neighbour, which saves iterations"),
-     option("hessian", &S::hessian, choice<When>(),
-            "whether to compute the Hessian, which tests for a minimum; auto: where it is cheap"),
-     option("corrections", &S::corrections, choice<When>(),
-            "whether to compute the 1/N-corrected means; auto: where they are cheap. Turn them "
-            "on to see whether the width is large enough."),
-     option("memory_limit_gib", &S::memory_limit_gib, real(0.0, 1e6, Ends::kOpenBelow),
-            "memory that kernels = \"auto\" may use. Raise it if there is more."),
-     option("checkpoint_seconds", &S::checkpoint_seconds,
-            unless(SolveOptions{}.checkpoint_seconds, real(0.0, kLargestReal)),
-            "time between checkpoints of a long point, if -o is given; 60 unless given, 0 = "
-            "none")}
-  }
-});
-return table;
-}
-
-const OptionTable<AlignOptions>& AlignOptions::table() {
-  static const OptionTable<AlignOptions> table = {
-      {option("components", &AlignOptions::components, integer<Index>(0, kLargestSize),
-              "eigenvectors to report; 0 = all")}};
-  return table;
-}
-
-const OptionTable<PruneOptions>& PruneOptions::table() {
-  using P = PruneOptions;
-  const OptionTable<P> of_all = {{
-      option("random_orders", &P::random_orders, integer<int>(0, 100'000),
-             "random orders of removal that the other orders are compared with"),
-      option("greedy", &P::greedy, flag(),
-             "also remove, step by step, the head that costs least. Turn it off for many heads."),
-      option(
-          "cumulative", &P::cumulative, flag(),
-          "also compute accuracy against the number of removed heads. Without it only single heads "
-          "are removed."),
-      option("rescale", &P::rescale, flag(),
-             "linear-value network: multiply a pruned layer by sqrt(H_l / heads left)"),
-      option("normalise_sensitivity", &P::normalise_sensitivity, flag(),
-             "trained network: divide each layer's gradient sensitivities by their norm"),
-      option(
-          "resamples", &P::resamples, integer<int>(2, kLargestCount),
-          "trained network: bootstrap resamples of the examples, for errors of rank correlations"),
-      option("permutations", &P::permutations, integer<int>(1, 100'000'000),
-             "trained network: random pairings for p-values; used from 10 heads on"),
-  }};
-  static const OptionTable<P> table = joined<P>(
-      {of_all, options_of_part<P>(
-                   [](auto& prune) -> auto& { return prune.trained(); }, PruneTrained::table())});
-  return table;
-}
-
-const OptionTable<PruneTrained>& PruneTrained::table() {
-  using P = PruneTrained;
-  static const OptionTable<P> table = {{
-      option(
-          "removed_as", &P::removed_as, optional(choice<RemovedAs>()),
-          "train result: what replaces a removed head in the curves, nothing or its mean output; "
-          "absent: zero"),
-      option("weights", &P::weights, optional(choice<KeptWeights>()),
-             "train result: weights of the best checkpoint, or of the last step; absent: best"),
-      option("examples", &P::examples, optional(integer<Index>(2, kLargestCount)),
-             "train result: examples of each split that heads are removed on; absent: 1000"),
-      option("sensitivity_examples", &P::sensitivity_examples,
-             optional(integer<Index>(1, kLargestCount)),
-             "train result: training examples for the gradient sensitivity; absent: 256"),
-      option("mean_examples", &P::mean_examples, optional(integer<Index>(1, kLargestCount)),
-             "train result: training examples for the mean of a head; absent: 64"),
-      option("theory", &P::theory,
-             list(text(4096, false), "a list of result files of headway prune", 1, 1000),
-             "train result: results of headway prune on data extracted from its runs, to compare "
-             "with"),
-  }};
-  return table;
-}
-
-const OptionTable<SampleOptions>& SampleOptions::table() {
-  using S = SampleOptions;
-  using namespace sampling;  // its limits
   static const OptionTable<S> table = {{
       option("sampler", &S::sampler, choice<Sampler>(),
              "auto takes exact or collapsed, whichever costs less, and the result says which. Both "
@@ -395,15 +276,12 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
           "max_tree_depth", &S::max_tree_depth, integer<int>(1, kDeepestTree),
           "exact and nuts: at most 2^depth - 1 leapfrog steps for a draw. Raise it if draws stop "
           "at it."),
-      option(
-          "replicas", &S::replicas,
-          unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
-          "model.attention_prior, model.value_network and sampler = \"collapsed\": replicas of "
-          "each "
-          "chain, at inverse temperatures of the likelihood from 1 to 0; 1 = no replica exchange, "
-          "0 = by the number of labels, and 1 for the last two, whose evidence needs more. Raise "
-          "it "
-          "if chains disagree."),
+      option("replicas", &S::replicas,
+             unless(SampleOptions{}.replicas, integer<int>(0, kMostReplicas)),
+             "model.attention_prior, model.value_network, collapsed: replicas of each chain, at "
+             "inverse temperatures of the likelihood from 1 to 0; 1 = no replica exchange, 0 = by "
+             "the number of labels, and 1 for the last two, whose evidence needs more. Raise it if "
+             "chains disagree."),
       option("attention_start", &S::attention_start,
              unless(SampleOptions{}.attention_start, choice<AttentionStart>()),
              "model.attention_prior: where the attention of each chain starts, as in [solve]. With "
