@@ -295,7 +295,8 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
       option("calibrate", &S::calibrate,
              unless(SampleOptions{}.calibrate, integer<int>(0, kMostDraws)),
              "also test the sampler at each point: networks drawn from the prior, for ranks among "
-             "draws. 1000 see a noise that is wrong by three per cent. Attention must be given."),
+             "draws. 400 see a noise that is wrong by an eighth. Values must be linear, attention "
+             "given."),
       option("keep_weights", &S::keep_weights, flag(),
              "keep the draws of all weights in the result; for samplers that draw weights"),
       option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),
