@@ -87,8 +87,21 @@ Study everything_changed() {
   s.align.components = 5;
   s.prune = {0, false, false, false, false, 3, 5, {}};
   s.rank = {headway::ReadoutAfterRemoval::kRefitted, headway::RemovedAs::kZero, 3, 0.25, 50};
-  s.sample = {Sampler::kGibbs,        3, 7,     11,   2,  SampleMetric::kDense, 0.75, 5, 0,
-              AttentionStart::kGiven, 6, false, 4, true, 0.5};
+  s.sample = {Sampler::kGibbs,
+              3,
+              7,
+              11,
+              2,
+              SampleMetric::kDense,
+              0.75,
+              5,
+              0,
+              AttentionStart::kGiven,
+              6,
+              4,
+              false,
+              true,
+              0.5};
   return s;
 }
 
