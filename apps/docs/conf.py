@@ -48,7 +48,7 @@ PARTS = (
                "About the live page <apps/live/README>", "Gallery of figures <gallery>", "Installing <apps/docs/installing>")),
     ("Tutorials", ("Overview <apps/docs/tutorial/README>", "apps/docs/tutorial/*", "Notebooks <notebooks/index>")),
     ("Tasks", ("What can be learned <src/tasks/README>", "Studies <data/studies/README>", "Characters <data/omniglot/README>",
-               "Digits <data/digits/README>")),
+               "Digits <data/digits/README>", "Published curves <data/curves/README>")),
     ("The program", ("Using it <apps/cli/README>", "Every option <reference/commands>", "GPUs <apps/docs/gpu>",
                      "Files <src/io/README>")),
     ("Python", ("Using it <apps/python/README>", "Every function <reference/python>")),

@@ -54,7 +54,8 @@ def python():
     parts += [f".. autoexception:: headway.{name}()\n" for name in errors]
     parts += [_heading("Figures", "-"), ".. automodule:: headway.figures\n", ".. autofunction:: headway.figures.draw_all\n",
               _class("headway.figures.PlotOptions", headway.figures.PlotOptions)]
-    for module, title in (("named_arrays", "Names of dimensions"), ("network_contributions", "Contributions of a network")):
+    for module, title in (("results.named_arrays", "Names of dimensions"),
+                          ("heads.network_contributions", "Contributions of a network")):
         parts += [_heading(title, "-"), f".. automodule:: headway.{module}\n"]
     return "\n".join(parts)
 

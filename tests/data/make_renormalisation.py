@@ -49,7 +49,7 @@ def load(path, name):
 
 def write(file, name, inputs, attention, labels, u, mean, variance):
     group = file.create_group(name)
-    group.attrs.update(widths=[float(WIDTH[name]), 1e12], variances=[*VARIANCES, 1.0], T=[TEMPERATURE])
+    group.attrs.update(widths=[float(WIDTH[name]), 1e9], variances=[*VARIANCES, 1.0], T=[TEMPERATURE])
     group["inputs"], group["attention"], group["labels"] = inputs, attention, labels
     group["fixed_features/U_1"] = u
     group["fixed_features/mean"], group["fixed_features/variance"] = mean, variance

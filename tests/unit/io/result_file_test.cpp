@@ -121,6 +121,7 @@ TEST_CASE("A solve result is read back number by number") {
 TEST_CASE("No field that is read back has the value that a record begins with") {
   SolveResult result = built_result(2);
   add_sets(result);
+  result.joined_heads = true;  // a file of it has other shapes
   const auto all_set = [](const auto& records) {
     const FieldBytes fresh(std::decay_t<decltype(records.front())>{});
     for (const auto& [name, bytes] : fresh.found) {

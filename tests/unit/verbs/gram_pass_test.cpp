@@ -304,7 +304,7 @@ TEST_CASE("what Gram matrices cannot do is refused by name") {
   weights.sample.sampler = headway::Sampler::kGibbs;
   CHECK(misfit([&] { headway::sample(weights, gram, observer); }) ==
         Misfit{"sample.sampler = \"gibbs\": draws weights, which needs examples, and g.h5 holds "
-               "Gram matrices; allowed: \"exact\"",
+               "Gram matrices; allowed: \"auto\" or \"exact\"",
                {"sample.sampler"}});
   CHECK_THAT(refusal(study, {gram}), ContainsSubstring("holds Gram matrices already"));
 }

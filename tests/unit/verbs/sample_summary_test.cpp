@@ -47,7 +47,10 @@ SamplePoint summarized(const sampling::Checkpoint& state, Index draws, double da
   SamplePoint point;
   point.draws = draws;
   point.attention.emplace();
-  summarize_replicas(state, data_count, point);
+  const ReplicaEvidence replicas = summarize_replicas(state, data_count, point);
+  point.attention->exchange_rate = replicas.exchange_rate;
+  point.attention->integral_log_evidence = replicas.integral;
+  point.attention->integral_log_evidence_error = replicas.integral_error;
   return point;
 }
 

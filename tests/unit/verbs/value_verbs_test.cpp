@@ -90,6 +90,7 @@ TEST_CASE("data on which no value network can act are refused") {
     split->path_features = RowMatrixXd::Ones(split->size(), kHeads * kTrain.features);
   }
   features.form = AttentionForm::kPathFeatures;
+  features.readout = study.model.readout;
   CHECK_THAT(fault(study, features), ContainsSubstring("data.h5: holds path features, where no "
                                                        "value network can act"));
   study.model.value_network.reset();
