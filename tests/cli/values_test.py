@@ -15,7 +15,7 @@ from support import PROGRAM, ProgramTest, names_in, run
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "value_network.h5"
 PRECISION = 1e-6  # of the solver that made the file
-TIMES = ("seconds", "sampling_seconds")
+TIMES = ("DIMENSION_LIST", "seconds", "sampling_seconds")  # and references, whose bytes are addresses
 
 
 def problem(name):
