@@ -20,7 +20,7 @@ from headway.results.summary import summary, write_summaries  # noqa: E402
 PENALTY, RANK, NOISE = 1e-6, 0.2, 0.5
 KAPPAS = {10: (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0, 4.0, 8.0, 16.0, 32.0), 32: (0.2, 0.6, 1.0, 1.6, 2.0, 4.0, 8.0)}
 ALPHAS = (0.2, 0.398, 0.6, 0.998, 1.4, 2.0)
-LOADS = {10: ALPHAS, 20: ALPHAS, 40: (0.398, 0.998)}
+LOADS = {10: ALPHAS, 20: (0.398, 0.998), 40: (0.398, 0.998)}
 WIDTHS = (5, 10, 30, 100)
 
 

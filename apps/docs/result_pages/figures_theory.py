@@ -1,6 +1,8 @@
 """Figures of the theory against exact samples, and against what others published."""
 
+import curves
 import validity
+from figures_networks import titled
 from headway.figures import style
 
 
@@ -20,4 +22,33 @@ def errors_against_load():
     return drawn
 
 
-FIGURES = {"validity": (errors_against_load, ("results/validity.json",))}
+def published_curves():
+    """Published curves as lines, our points with error bars."""
+    drawn = style.new_figure(9.6, 3.2)
+    *contexts, sequences = drawn.subplots(1, 3)
+    for axes, d in zip(contexts, curves.DIMENSIONS):
+        pairs = curves.context_pairs(d)
+        theirs = curves.published(f"in_context_regression_d{d}")
+        axes.plot([row["kappa"] for row in theirs], [row["gtask_mean"] for row in theirs], color=style.THEORY,
+                  label="published simulations")
+        axes.errorbar([kappa for kappa, _, _ in pairs], [mine[0] for _, _, mine in pairs], yerr=[mine[1] for _, _, mine in pairs],
+                      fmt="o", markersize=3.5, capsize=2.5, color=style.SAMPLES, label="ours, infinite width")
+        axes.set(xscale="log", yscale="log")
+        titled(axes, f"in-context regression, d = {d}", "tasks of training / d", "gap to new tasks" if d == 10 else "")
+    contexts[0].legend(loc="lower left")
+    limit = curves.limit()
+    sequences.plot(list(limit), list(limit.values()), color=style.THEORY, label="published, $D \\to \\infty$")
+    for (size, found), mark, colour in zip(curves.bilinear().items(), "^so", style.OVERLAY):
+        sequences.errorbar(list(found), [mean for mean, _ in found.values()], yerr=[error for _, error in found.values()], fmt=mark,
+                           markersize=3.5, capsize=2.5, color=colour, label=f"sampled, D = {size}")
+    saddle = curves.averaged("bilinear-solve-20", curves.squared_error)
+    sequences.plot(list(saddle), [mean for mean, _ in saddle.values()], "x", color=style.MUTED, label="saddle point, D = 20")
+    titled(sequences, "bilinear sequence regression", "$\\alpha$ = P / (L D)", "squared error")
+    sequences.legend(loc="upper right")
+    return drawn
+
+
+FIGURES = {"validity": (errors_against_load, ("results/validity.json",)),
+           "published-curves": (published_curves, ("results/published-curves.json", "curves/bilinear_sequence_regression.csv",
+                                                   "curves/in_context_regression_d10.csv",
+                                                   "curves/in_context_regression_d32.csv"))}

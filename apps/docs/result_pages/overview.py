@@ -2,6 +2,7 @@
 most five words, any other cell twelve."""
 
 import codes
+import curves
 import decodability_tables
 import fuzzy_logic
 import hidden_markov
@@ -87,6 +88,13 @@ def _panels():
             "most that were run agree", "[page](published-figures.md), [data](../studies/published.json)"]
 
 
+def _curves():
+    (context, contexts), (within, of) = curves.context_claim(), curves.bilinear_claim()
+    return ["Curves of other groups: points within two errors",
+            f"in-context regression {context} of {contexts}, bilinear sequence regression {within} of {of}",
+            "held against published curves", _link("published-curves", "published-curves")]
+
+
 def _validity():
     _, predictor, _, corrected = validity.claim()
     return [f"The theory against exact samples: {validity.counts()[0]} random problems",
@@ -155,7 +163,7 @@ OWN, PUBLISHED = ["experiment", "ours", "verdict", ""], ["experiment", "publishe
 
 
 def known_answers():
-    return [OWN, _posteriors(), _validity(), learned.row(), _known_head()]
+    return [OWN, _posteriors(), _curves(), _validity(), learned.row(), _known_head()]
 
 
 def published_results():
