@@ -151,7 +151,7 @@ class PagesTest(unittest.TestCase):
     def check_call(self, package, name, node):
         if name in ("ablate_heads", "gradient_sensitivity", "head_baselines") and not has_module("torch"):
             self.assertIn(name, package.__all__)
-            tree = ast.parse((PACKAGE / "headway" / "head_removal.py").read_text())
+            tree = ast.parse((PACKAGE / "headway" / "heads" / "head_removal.py").read_text())
             (made,) = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
             known, open_ended = {one.arg for one in made.args.args + made.args.kwonlyargs}, False
         else:

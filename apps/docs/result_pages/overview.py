@@ -96,9 +96,9 @@ def _curves():
 
 
 def _validity():
-    _, predictor, _, corrected = validity.claim()
+    predictor = validity.claim()[1]
     return [f"The theory against exact samples: {validity.counts()[0]} random problems",
-            f"predictor within {predictor} % below a load of 0.1, corrected within {corrected} % up to 1",
+            f"predictor within {predictor} % below a load of 0.1",
             "a table to look up", _link("validity", "validity")]
 
 
