@@ -108,10 +108,13 @@ def main():
     options = parser.parse_args()
     if options.record:
         files = sorted(Path(options.first).glob("*.h5"))
-        made = [summary(next(path for path in files if path.stem.startswith(part)))["made"]
-                for part in ("in-context", "bilinear") if any(path.stem.startswith(part) for path in files)]
-        rows = [one for path in files for one in row(path)]
-        print(write_summaries([{"kind": "published_curves", "made": made, "rows": rows}], options.second, options.force))
+        made = []
+        for name in ("in-context", "bilinear"):
+            of_name = [path for path in files if path.stem.startswith(name)]
+            if of_name:
+                made.append({"kind": "published_curves", "made": summary(of_name[0])["made"],
+                             "rows": [one for path in of_name for one in row(path)]})
+        print(write_summaries(made, options.second, options.force))
         return
     folder = Path(options.second)
     folder.mkdir(parents=True, exist_ok=True)

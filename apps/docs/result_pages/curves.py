@@ -21,8 +21,8 @@ def published(name):
 
 def ours(part):
     """{place on the curve: runs} of one curve."""
-    (result,) = load("published-curves")
-    return dict(sorted(grouped([row for row in result["rows"] if row["part"] == part], "at").items()))
+    rows = [row for result in load("published-curves") for row in result["rows"] if row["part"] == part]
+    return dict(sorted(grouped(rows, "at").items()))
 
 
 def averaged(part, value):

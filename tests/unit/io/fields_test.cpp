@@ -1,5 +1,6 @@
 // src/io/README.md and apps/python/headway/fields.json say of every field what the lists say.
-// HEADWAY_WRITE_FIELDS=1 build/release/bin/unit_io_tests -# "[#fields_test]" writes both anew.
+// HEADWAY_WRITE_FIELDS=1 build/release/bin/unit_sanitized_tests -# "[#fields_test]" writes both
+// anew.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,8 @@
 // Every key of a study: it says what it is for, and its range and default are the recorded ones.
 //
 // The record is tests/data/option_tables.json. A key that is new, gone or changed on purpose makes
-// a new one: HEADWAY_OPTIONS_TO_WRITE=tests/data/option_tables.json unit_study_tests "[.write]"
+// a new one: HEADWAY_OPTIONS_TO_WRITE=tests/data/option_tables.json unit_sanitized_tests
+// "[.write_options]"
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -161,7 +162,7 @@ TEST_CASE("keys, ranges and defaults are the recorded ones") {
   CHECK(found == recorded);  // in this order
 }
 
-TEST_CASE("writes the record of keys, ranges and defaults", "[.write]") {
+TEST_CASE("writes the record of keys, ranges and defaults", "[.write_options]") {
   const char* path = std::getenv("HEADWAY_OPTIONS_TO_WRITE");
   REQUIRE(path != nullptr);
   std::ofstream(path) << tables().dump(1) << '\n';
