@@ -36,6 +36,9 @@ class FeatureSpaceKernels final : public PathKernels {
   /// What framed_gram() is known to eps of, beside its off-diagonals: the squares of sums of
   /// |F| |X|, N_0 x r.
   [[nodiscard]] MatrixXd framed_squares(const MatrixXd& frame) const;
+  /// The largest share of a pivot of T + A that rounding may have taken.
+  [[nodiscard]] double pivot_rounding(const MatrixXd& frame,
+                                      const numerics::SpdFactor& factor) const;
   /// |Y - X F v~|^2, from rows that stand for the examples where there are none: `weights` = F v~.
   [[nodiscard]] double misfit(const MatrixXd& weights) const;
 

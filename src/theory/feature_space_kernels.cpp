@@ -60,6 +60,13 @@ MatrixXd FeatureSpaceKernels::framed_squares(const MatrixXd& frame) const {
   return squares;
 }
 
+double FeatureSpaceKernels::pivot_rounding(const MatrixXd& frame, const SpdFactor& factor) const {
+  const MatrixXd squares = framed_squares(frame);
+  const Eigen::ArrayXd pivots = factor.lower().diagonal().array().square();
+  return std::numeric_limits<double>::epsilon() *
+         (squares.reshaped().array() / pivots).maxCoeff<Eigen::PropagateNaN>();
+}
+
 double FeatureSpaceKernels::misfit(const MatrixXd& weights) const {
   const bool has_examples = features_.size() > 0;
   if (!has_examples) std::call_once(factored_, [this] { rows_ = rows_of_gram(data_); });
@@ -176,9 +183,11 @@ std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
   const bool rotates = features_.size() > 0;
   if (!factor) return rotates ? evaluate_rotated(u, temperature) : nullptr;
+  // The gradient has no more digits than the pivots, though the energy may have.
+  const bool lost = pivot_rounding(frame->matrix, *factor) > kToleratedRounding;
   auto state = std::make_unique<FeatureSpaceState>(*this, std::move(*frame), std::move(*factor),
                                                    temperature);
-  if (rotates && state->relative_rounding > kToleratedRounding) {
+  if (rotates && (lost || state->relative_rounding > kToleratedRounding)) {
     if (std::unique_ptr<EnergyState> rotated = evaluate_rotated(u, temperature)) return rotated;
   }
   return state;
@@ -192,14 +201,8 @@ MatrixXd FeatureSpaceKernels::predictive_mean(const MatrixXd& u, double temperat
   MatrixXd a = framed_gram(frame->matrix);
   a.diagonal().array() += temperature;
   const std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
-  const auto lost = [&] {
-    const MatrixXd squares = framed_squares(frame->matrix);
-    return std::numeric_limits<double>::epsilon() *
-               (squares.reshaped().array() / factor->lower().diagonal().array().square())
-                   .maxCoeff() >
-           kToleratedRounding;
-  };
-  if (features_.size() > 0 && (!factor || lost()) && orthogonal() != nullptr)
+  const bool lost = factor && pivot_rounding(frame->matrix, *factor) > kToleratedRounding;
+  if (features_.size() > 0 && (!factor || lost) && orthogonal() != nullptr)
     return orthogonal()->predictive_mean(u, temperature, test_features);
   if (!factor) return {};
   const MatrixXd framed = framed_projection(frame->matrix);
