@@ -53,6 +53,7 @@ class FeatureSpaceState final : public EnergyState {
   /// `frame` = F, `factor` of T + A.
   FeatureSpaceState(const FeatureSpaceKernels& kernels, Frame frame, numerics::SpdFactor factor,
                     double temperature);
+  double lost_share = 0.0;  ///< of the gradient, by rounding; 0 where U is singular
 
   [[nodiscard]] std::unique_ptr<const EnergyCurvature> curvature(
       const MatrixXd& frame, Precision precision) const override;

@@ -129,10 +129,14 @@ void FeatureSpaceState::differentiate_in_frame() {
   inverse_frame_ = frame_.triangularView<Eigen::Lower>().solve(MatrixXd::Identity(order, order));
   projected_dual_ = dual_ * inverse_frame_;  // v = F^{-T} v~, column by column
   whitened_ = factor_.inverse();
-  // (T + A)^{-1} is known to eps times the condition number.
+  // Of (T + A)^{-1} and of v~, in a condition number that no scale of the features changes.
   const double terms = std::max(quadratic, static_cast<double>(kernels_.examples()));
-  gradient_rounding = std::numeric_limits<double>::epsilon() * whitened_.norm() *
-                      factor_.lower().squaredNorm() * terms;
+  const MatrixXd squares = kernels_.framed_squares(frame_);
+  const double inverse =
+      whitened_.diagonal().cwiseProduct(squares.reshaped()).maxCoeff<Eigen::PropagateNaN>();
+  const double dual = dual_.cwiseAbs2().cwiseProduct(squares).sum() / temperature_;
+  gradient_rounding = std::numeric_limits<double>::epsilon() * (inverse * terms + dual);
+  lost_share = gradient_rounding / terms;
   whitened_ *= -temperature_;
   whitened_.diagonal().array() += 1.0;
   MatrixXd gradient_in_frame(order, order);
@@ -183,11 +187,11 @@ std::unique_ptr<EnergyState> FeatureSpaceKernels::evaluate(const MatrixXd& u,
   std::optional<SpdFactor> factor = SpdFactor::factor(std::move(a));
   const bool rotates = features_.size() > 0;
   if (!factor) return rotates ? evaluate_rotated(u, temperature) : nullptr;
-  // The gradient has no more digits than the pivots, though the energy may have.
-  const bool lost = pivot_rounding(frame->matrix, *factor) > kToleratedRounding;
   auto state = std::make_unique<FeatureSpaceState>(*this, std::move(*frame), std::move(*factor),
                                                    temperature);
-  if (rotates && (lost || state->relative_rounding > kToleratedRounding)) {
+  // The gradient may have lost digits that the energy has.
+  const double lost = std::max(state->relative_rounding, state->lost_share);
+  if (rotates && !(lost <= kToleratedRounding)) {
     if (std::unique_ptr<EnergyState> rotated = evaluate_rotated(u, temperature)) return rotated;
   }
   return state;
