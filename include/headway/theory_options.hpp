@@ -144,7 +144,8 @@ struct SampleOptions {
   /// if the result counts divergences of NUTS or HMC.
   double target_accept = 0.0;
   int max_tree_depth = 10;  ///< NUTS
-  /// Of each chain, for learned attention and kCollapsed; 1 = no replica exchange, 0 = auto.
+  /// Of each chain, for learned attention, value networks and kCollapsed; 1 = no replica exchange,
+  /// 0 = auto.
   int replicas = 0;
   AttentionStart attention_start = AttentionStart::kPrior;  ///< of each chain
   int predictor_draws =

@@ -135,7 +135,7 @@ void check_value_keys(const Study& study) {
   }
   if (study.sample.sampler != Sampler::kExact && study.sample.sampler != Sampler::kAuto) {
     refuse_beside_values("sample.sampler", fmt::format("\"{}\"", word_of(study.sample.sampler)),
-                         "\"exact\"");
+                         "\"auto\" or \"exact\"");
   }
   if (study.sample.metric == SampleMetric::kInformation) {
     refuse_beside_values("sample.metric", "\"information\"",

@@ -250,7 +250,8 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
   using namespace sampling;  // its limits
   static const OptionTable<S> table = {{
       option("sampler", &S::sampler, choice<Sampler>(),
-             "auto takes exact or collapsed, whichever costs less, and the result says which. Both "
+             "auto takes collapsed for one layer where it costs much less, else exact, and says "
+             "which. Both "
              "are right at every width. exact draws U alone, through a chain of Wishart matrices; "
              "collapsed draws the first layer, and suits many paths with narrow layers. The others "
              "draw all weights. langevin is biased."),

@@ -170,6 +170,12 @@ void ModulesOptions::validate() const {
            fmt::format("at least {}, so that each module is in a seen combination",
                        (modules + active - 1) / active));
   }
+  if (support == ModuleSupport::kConnected && seen * (active - 1) < modules - 1) {
+    refuse(std::to_string(seen), "task.seen",
+           active == 1 ? std::string("combinations of two modules or more: set task.active")
+                       : fmt::format("at least {}, so that all modules can be connected",
+                                     (modules + active - 3) / (active - 1)));
+  }
   if (support == ModuleSupport::kDisconnected && modules < 2 * active) {
     refuse("\"disconnected\"", "task.support",
            "\"connected\" with fewer than 2 task.active modules: two groups need that many");

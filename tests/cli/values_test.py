@@ -261,5 +261,36 @@ class Values(ProgramTest):
         self.assertAlmostEqual(same["test_mean_squared_error"], plain["test_mean_squared_error"], places=8)
 
 
+class Calibration(ProgramTest):
+    SMALL = ["--set", "model.widths=[10]", "--set", "task.train_examples=20", "--set", "task.features=8", "--set",
+             "task.test_examples=3", "--set", "sample.chains=2", "--set", "sample.draws=60", "--set", "sample.warmup=60"]
+
+    def test_ranks_of_networks_from_the_prior_are_in_table_and_file(self):
+        result = self.path("r.h5")
+        process = run("sample", "hmm-four-paths", *self.SMALL, "--calibrate", "--set", "sample.calibrate=20", "-q", "-o", result)
+        self.assertIn(process.returncode, (0, 2), process.stderr)
+        self.assertIn("ranks of 20 networks from the prior", " ".join(process.stdout.split()))
+        self.assertIn("squared residual", process.stdout)
+        with h5py.File(result) as file:
+            point = file["points/0"]
+            names, ranks = point["calibration_statistics"][()], point["calibration_ranks"][()]
+            draws = point.attrs["calibration_draws"]
+            self.assertEqual(ranks.shape, (20, len(names)))
+            self.assertTrue(((ranks >= 0) & (ranks <= draws)).all() and np.ptp(ranks) > 0)
+            self.assertTrue(0 <= point.attrs["calibration_p_value"] <= 1)
+
+    def test_it_is_refused_where_labels_cannot_be_drawn_anew(self):
+        data, sums = self.path("d.h5"), self.path("g.h5")
+        self.assertEqual(run("examples", "hmm-four-paths", *self.SMALL[:6], "-q", "-o", data).returncode, 0)
+        self.assertEqual(run("gram", data, "-q", "-o", sums).returncode, 0)
+        for setting, words in (("sample.calibrate=20", "must be 0 for"),
+                               ("sample.sampler=\"collapsed\"", "must be \"auto\" or \"exact\" for")):
+            process = run("sample", sums, "--set", "model.widths=[10]", "--set", setting, "-q", "-o", self.path("r.h5"))
+            self.assertEqual(process.returncode, 65, process.stderr)
+            self.assertIn(words, process.stderr)
+        process = run("sample", write_data(self.path("v.h5")), *problem("hyla_relu"), "--set", "sample.calibrate=20")
+        self.assertIn("must be 0 for a value network", process.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -44,7 +44,7 @@ class Dimensions {
   std::map<std::string, Scale> scales_;  ///< by the name in the file
 };
 
-/// Whether a data set of this name is a scale: attribute CLASS is "DIMENSION_SCALE".
+/// The attribute CLASS of a dimension scale.
 inline constexpr const char* kScaleClass = "DIMENSION_SCALE";
 
 }  // namespace headway::io

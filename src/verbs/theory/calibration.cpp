@@ -79,7 +79,7 @@ class StatisticsRecorder final : public sampling::DrawRecorder {
         posterior.observe(draw.position, statistics_.predictions() > 0);
     VectorXd test(statistics_.predictions());
     for (Index i = 0; i < test.size(); ++i) {
-      test[i] = drawn.mean(i, 0) + std::sqrt(drawn.variance(i, 0)) * rng_.normal();
+      test[i] = drawn.mean(i, 0) + std::sqrt(std::max(0.0, drawn.variance(i, 0))) * rng_.normal();
     }
     seen_.row(draw.index) =
         statistics_.of(drawn.order_parameters,
@@ -201,10 +201,13 @@ std::optional<SampledCalibration> calibrate(const CalibrationProblem& problem,
     for (int r = 0; r < networks; ++r) {
       const Replicate& one_of = replicates[static_cast<std::size_t>(r)];
       Index rank = 0;
+      std::uint64_t equal = 0;  // as of an example without features, whose prediction is always 0
       for (Index i = 1; i <= result.draws; ++i) {
         const Index draw = i * one_of.seen.rows() / result.draws - 1;
         rank += one_of.seen(draw, k) < one_of.truth[k] ? 1 : 0;
+        equal += one_of.seen(draw, k) == one_of.truth[k] ? 1 : 0;
       }
+      if (equal > 0) rank += static_cast<Index>(rng.uniform_index(equal + 1));
       result.ranks(r, k) = static_cast<double>(rank);
       uniform.push_back((static_cast<double>(rank) + rng.uniform()) /
                         static_cast<double>(result.draws + 1));

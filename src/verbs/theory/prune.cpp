@@ -146,8 +146,9 @@ void summarise_random(PrunePoint& point) {
 }
 
 /// Of U_1; where one readout serves all heads, the shares that their inputs have in S.
-analysis::HeadScores scores_of(const TheoryProblem& problem, const SolvePoint& solved) {
-  if (!problem.values || problem.values->train.readouts() > 1) {
+analysis::HeadScores scores_of(const Study& study, const TheoryProblem& problem,
+                               const SolvePoint& solved) {
+  if (!problem.values || study.model.value_network->form != model::ValueForm::kAfterAttention) {
     return analysis::head_scores(solved.order_parameters.layers.front(), problem.heads,
                                  problem.outputs);
   }
@@ -163,7 +164,7 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   const std::shared_ptr<const TheoryProblem> problem =
       problem_of_point(task.problem, task.study, solved);
   const WithoutHeads without(*problem, task.study, solved);
-  const analysis::HeadScores scores = scores_of(*problem, solved);
+  const analysis::HeadScores scores = scores_of(task.study, *problem, solved);
   PrunedPredictor pruned(without, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
   point.heads = report_heads(task.solve, scores, pruned);

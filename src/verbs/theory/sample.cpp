@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
@@ -78,7 +79,10 @@ class PointSampler {
       describe_collapsed(task, result, point);
     } else if (problem_.values) {
       summarize_features(state.records, study_.sample.draws, point);
-      summarize_value_evidence(result, task.options.replicas, problem_.train_labels.size(), point);
+      if (study_.sample.evidence) {
+        summarize_value_evidence(result, task.options.replicas, problem_.train_labels.size(),
+                                 point);
+      }
     } else if (task.keep_positions && draws_weights(task.sampler)) {
       point.weights = recorded_positions(state.records, task.target->dimension(), point.draws);
     }
@@ -145,9 +149,9 @@ class PointSampler {
       task.options.starts = attention_starts(task);
     }
     task.options.validate(task.target->dimension());
-    task.keep_positions = task.exact()                          ? study_.sample.evidence
-                          : task.sampler == Sampler::kCollapsed ? false
-                                                                : study_.sample.keep_weights;
+    const bool has_weights = learned_ != nullptr || draws_weights(task.sampler);
+    task.keep_positions =
+        task.exact() ? study_.sample.evidence : has_weights && study_.sample.keep_weights;
     return task;
   }
 
@@ -225,8 +229,8 @@ class PointSampler {
     }
   }
 
-  /// Ranks of networks from the prior, by the same sampler. An interrupted calibration leaves the
-  /// point incomplete, and is made anew by the next call.
+  /// Ranks of networks from the prior, by the same sampler with kernels of the study's form. An
+  /// interrupted calibration leaves the point incomplete, and is made anew by the next call.
   void calibrate_sampler(const Task& task, const SweepPoint& sweep, std::size_t index,
                          SamplePoint& point) const {
     PointObserver observer(observer_, index, 1);
@@ -234,9 +238,12 @@ class PointSampler {
         task.architecture, sweep.temperature, *problem_.kernels, *evaluation_features_,
         [&](const MatrixXd& labels) {
           const theory::PathKernels& kernels = *problem_.kernels;
-          return make_target(task.architecture, sweep, task.sampler,
-                             theory::make_path_kernels(kernels.features(), labels, kernels.paths(),
-                                                       kernel_options(study_)));
+          theory::PathKernelOptions options = kernel_options(study_);
+          options.memory_limit_bytes /= resolve_threads(task.options.threads);  // as many at once
+          options.threads = 1;
+          return make_target(
+              task.architecture, sweep, task.sampler,
+              theory::make_path_kernels(kernels.features(), labels, kernels.paths(), options));
         }};
     point.calibration = calibrate(problem, task.options, study_.sample.calibrate, index, observer);
     point.complete = point.calibration.has_value();
@@ -365,6 +372,7 @@ SampleParts prepare_sample(const Study& study, const tasks::Dataset& dataset, Ob
     prepared->problem = make_problem(
         prepared->study, dataset, observer,
         draws_weights(study.sample.sampler) ? FeatureDirections::kAll : FeatureDirections::kUsed);
+    check_features(study, dataset, prepared->problem);
   }
   return {[&dataset, &observer, hooks, known, prepared](const Shard& shard) {
             return sample_part(*prepared, dataset, observer, hooks, known, shard);

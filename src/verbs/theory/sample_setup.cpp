@@ -105,6 +105,25 @@ void check_sampling(const Study& study) {
   }
 }
 
+void check_features(const Study& study, const tasks::Dataset& dataset,
+                    const TheoryProblem& problem) {
+  const SampleOptions& sample = study.sample;
+  if (problem.values || !problem.kernels || problem.kernels->examples() == 0 ||
+      problem.kernels->features().size() > 0)
+    return;
+  const std::string why =
+      fmt::format("{} without the features of its examples in one process", dataset.name);
+  if (sample.calibrate > 0) {
+    throw OptionError(fmt::format("sample.calibrate = {}: must be 0 for {}", sample.calibrate, why),
+                      {"sample.calibrate", "solve.kernels"});
+  }
+  if (sample.sampler == Sampler::kCollapsed) {
+    throw OptionError(
+        fmt::format("sample.sampler = \"collapsed\": must be \"auto\" or \"exact\" for {}", why),
+        {"sample.sampler", "solve.kernels"});
+  }
+}
+
 Sampler sampler_of(const Study& study, const model::Architecture& architecture,
                    const theory::PathKernels* kernels) {
   if (study.sample.sampler != Sampler::kAuto) return study.sample.sampler;

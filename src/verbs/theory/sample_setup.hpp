@@ -15,6 +15,10 @@ bool has_singular_matrix(const model::Architecture& architecture);
 
 /// Error{kBadStudy} for settings of [model] and [sample] that do not fit each other.
 void check_sampling(const Study& study);
+/// Error where calibration or the collapsed sampler would need features that `problem` lacks: of
+/// Gram matrices, and of kernels that lie on several ranks.
+void check_features(const Study& study, const tasks::Dataset& dataset,
+                    const TheoryProblem& problem);
 
 /// What runs at a point of these widths: the study's sampler, and for "auto" the exact chain or the
 /// collapsed one, whichever takes fewer operations for an effective draw, about. Several layers,

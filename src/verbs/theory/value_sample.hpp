@@ -12,7 +12,7 @@
 /// Private to the verbs of the theory: exact samples of value networks.
 namespace headway {
 
-/// Error{kBadStudy} for a value network below several layers.
+/// Error{kBadStudy} for a value network in data of several layers.
 void check_value_sampling(const Study& study, const tasks::Dataset& dataset);
 
 /// The sampling target at a point. `values`: of `problem`.

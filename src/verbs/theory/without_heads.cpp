@@ -8,8 +8,8 @@ namespace headway {
 using model::ValueForm;
 
 MatrixXd WithoutHeads::order_parameter(const MatrixXd& u, const std::vector<int>& removed) const {
-  const bool joined = problem_.values && problem_.values->train.readouts() == 1;
-  if (joined) return u;  // one readout for all heads: only kernels know them
+  // One readout for all heads: only kernels know them.
+  if (problem_.values && study_.model.value_network->form == ValueForm::kAfterAttention) return u;
   return analysis::remove_heads(u, problem_.heads, problem_.outputs, removed);
 }
 

@@ -44,7 +44,6 @@ ErrorKind kind_of(const std::function<void()>& act) {
   return ErrorKind::kInternal;
 }
 
-/// Y w of a fit, by the definition of its columns.
 double largest_difference(const MatrixXd& a, const MatrixXd& b) {
   return (a - b).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }

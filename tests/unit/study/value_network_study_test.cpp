@@ -51,7 +51,8 @@ TEST_CASE("value networks refuse what they cannot use, with what they can") {
   CHECK(fault({}) == "none");
   const std::string beside = " beside model.value_network";
   const std::vector<std::pair<std::string, std::string>> faults = {
-      {"sample.sampler=\"nuts\"", "sample.sampler = \"nuts\": must be \"exact\"" + beside},
+      {"sample.sampler=\"nuts\"",
+       "sample.sampler = \"nuts\": must be \"auto\" or \"exact\"" + beside},
       {"sample.metric=\"information\"",
        "sample.metric = \"information\": must be \"auto\", \"unit\", \"diagonal\" or \"dense\"" +
            beside},

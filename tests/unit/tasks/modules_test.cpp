@@ -93,7 +93,7 @@ TEST_CASE("A number of combinations that cannot have the support is refused") {
       CHECK_THAT(error.what(), Catch::Matchers::ContainsSubstring(words));
     }
   };
-  refused([](ModulesOptions& o) { o.seen = 3; }, "task.seen = 3: must be a number of combinations");
+  refused([](ModulesOptions& o) { o.seen = 3; }, "task.seen = 3: must be at least 4");
   refused([](ModulesOptions& o) { o.seen = 2; }, "task.seen = 2: must be at least 3");
   refused([](ModulesOptions& o) { o.seen = 11; }, "task.seen = 11: must be at most 10");
   refused([](ModulesOptions& o) { o.active = 6; }, "task.active = 6: must be at most");

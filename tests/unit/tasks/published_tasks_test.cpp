@@ -142,3 +142,18 @@ TEST_CASE("Options of these tasks out of range are refused by name") {
   CHECK_FALSE(data.test);
   CHECK(data.sets.empty());
 }
+
+TEST_CASE("The noise of prompts is in the label of the query and in those of the context") {
+  constexpr Index kPrompts = 20'000;
+  InContextOptions options = small_prompts();
+  options.context = 8;
+  options.train_examples = kPrompts;
+  const Dataset plain = make_in_context_regression(options, 3);
+  options.noise = 0.3;
+  const Dataset noisy = make_in_context_regression(options, 3);
+  const VectorXd z = (noisy.train.labels - plain.train.labels) / std::sqrt(0.3);
+  constexpr double kCount = kPrompts;
+  CHECK(std::abs(z.mean()) < 5.5 / std::sqrt(kCount));
+  CHECK(std::abs(z.squaredNorm() / kCount - 1.0) < 5.5 * std::sqrt(2.0 / kCount));
+  CHECK(features_of(noisy.train, 0, 20) != features_of(plain.train, 0, 20));
+}

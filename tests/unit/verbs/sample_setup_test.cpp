@@ -233,3 +233,16 @@ TEST_CASE("the exact chain halves large stored kernels, and nothing else does") 
   study.sample.sampler = Sampler::kNuts;
   CHECK(sampled(large).first == large);
 }
+
+TEST_CASE("auto takes the collapsed sampler for one narrow layer of many paths alone") {
+  const Study study = small_study();
+  const auto many = kernels_of(30, 12, 2);
+  const auto narrow = model::uniform_architecture({12}, 3);
+  CHECK(sampler_of(study, narrow, many.get()) == Sampler::kCollapsed);
+  CHECK(sampler_of(study, model::uniform_architecture({12}, 1000), many.get()) == Sampler::kExact);
+  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 3), many.get()) == Sampler::kExact);
+  CHECK(sampler_of(study, narrow, nullptr) == Sampler::kExact);
+  Study asked = study;
+  asked.sample.sampler = Sampler::kExact;
+  CHECK(sampler_of(asked, narrow, many.get()) == Sampler::kExact);
+}
