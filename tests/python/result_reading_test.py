@@ -1,4 +1,4 @@
-"""headway.read_result on files of every kind, and on files with faults; headway.table."""
+"""headway.read_result on files of every kind, and on files with faults; headway.results.table."""
 
 import csv
 import re

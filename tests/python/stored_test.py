@@ -1,4 +1,4 @@
-"""headway.stored against h5py: the same values of the same members, and the same results."""
+"""headway.base.stored against h5py: the same values of the same members, and the same results."""
 
 import dataclasses
 import tempfile

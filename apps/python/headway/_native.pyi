@@ -7,12 +7,12 @@ import numpy as np
 version: str
 
 class Dataset:
-    """Arrays that headway/arrays.py has checked, as a data set."""
+    """Arrays that headway/api/arrays.py has checked, as a data set."""
 
     def __init__(self, given: dict[str, Any]) -> None: ...
 
 class Examples:
-    """Arrays of examples to train on, which headway/examples.py has made: [(set, {kind: (place in messages, array)})]."""
+    """Arrays of examples to train on, which headway/api/examples.py has made: [(set, {kind: (place in messages, array)})]."""
 
     def __init__(self, sets: list[tuple[str, dict[str, tuple[str, np.ndarray]]]], content_hash: str) -> None: ...
 

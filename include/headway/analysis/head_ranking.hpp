@@ -10,7 +10,7 @@
 #include "headway/types.hpp"
 
 /// A ranking of heads that one can prune by: what a readout loses without each head, with errors,
-/// and a combined estimate. headway.ranking of Python has the same rules in NumPy, for networks of
+/// and a combined estimate. headway.results.ranking of Python has the same rules in NumPy, for networks of
 /// PyTorch.
 namespace headway::analysis {
 

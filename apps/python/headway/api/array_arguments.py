@@ -157,7 +157,7 @@ def _text_list(name: str, values: Any, faults: list[str]) -> list[str] | None:
 
 def with_targets(arrays: Mapping[str, Any], classes: int | None, faults: list[str],
                  name_of: Callable[[str], str] = argument_name) -> dict[str, Any]:
-    """The arrays with labels as the theory takes them (headway.labels); faults of their classes are added."""
+    """The arrays with labels as the theory takes them (headway.base.labels); faults of their classes are added."""
     labels = {path: array for path, array in arrays.items()
               if path.endswith("/labels") and isinstance(array, np.ndarray)}
     targets = as_targets({name_of(path): array for path, array in labels.items()}, classes, faults)

@@ -56,7 +56,7 @@ class Options:
 
 
 def checked_labels(sources: Mapping[str, Source], classes: int | None) -> dict[str, np.ndarray]:
-    """The labels of all splits as the theory takes them (headway.labels), with its warning of class numbers."""
+    """The labels of all splits as the theory takes them (headway.base.labels), with its warning of class numbers."""
     labels: dict[str, np.ndarray] = {}
     for name, source in sources.items():
         array = as_numpy(f"{name}: labels", source.given["labels"])

@@ -177,7 +177,7 @@ class Shown(Brief):
         return self.kind
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """The header and the rows of its table, as texts. headway.table gives it to the class, since it knows all results."""
+        """The header and the rows of its table, as texts. headway.results.table gives it to the class, since it knows all results."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
