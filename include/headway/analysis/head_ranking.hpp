@@ -10,8 +10,8 @@
 #include "headway/types.hpp"
 
 /// A ranking of heads that one can prune by: what a readout loses without each head, with errors,
-/// and a combined estimate. headway.results.ranking of Python has the same rules in NumPy, for networks of
-/// PyTorch.
+/// and a combined estimate. headway.results.ranking of Python has the same rules in NumPy, for
+/// networks of PyTorch.
 namespace headway::analysis {
 
 /// Ridge regression answers = (x - mean) / deviation W + offset of labels y [P, C] on embeddings x
