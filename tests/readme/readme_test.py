@@ -101,7 +101,8 @@ class ReadmeTest(unittest.TestCase):
     def test_scores_on_unseen_pairs_are_those_of_the_results(self):
         row = re.search(r"^\| Fuzzy logic: .*$", (ROOT / "data/results/README.md").read_text(), re.MULTILINE)[0].split("|")[3]
         softmax, hyla = (float(score) / 100 for score in re.findall(r"(?:softmax|HYLA) ([\d.]+)", row))
-        self.assertIn(f"{hyla:.2f} on unseen pairs, and softmax {softmax:.2f}", " ".join((ROOT / "README.md").read_text().split()))
+        text = " ".join((ROOT / "README.md").read_text().split())
+        self.assertIn(f"{hyla:.2f} of the variance on unseen pairs, softmax {softmax:.2f}", text)
 
     def test_the_table_of_results_is_what_solve_says(self):
         """Samples take long, so their columns are compared with the recorded ones elsewhere."""
