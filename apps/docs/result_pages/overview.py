@@ -75,9 +75,9 @@ def _codes():
     least, most, chance = codes.terms_of_trained()
     low, high, _ = codes.sraven_claim()
     return [
-        ["Codes of fuzzy logic: F1 of terms", "a figure", f"{least} to {most}, chance {chance}",
+        ["Fuzzy logic: terms read off codes, F1", "a figure", f"{least} to {most}, chance {chance}",
          "terms readable, HYLA not ahead", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
-        ["Codes of SRAVEN: accuracy of rules", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
+        ["SRAVEN: rules read off codes, accuracy", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
          "HYLA not ahead on rules", _link("sraven-codes", "sraven-full-length-latents", "sraven-tf32-latents",
                "sraven-small-latents")]]
 
@@ -98,7 +98,7 @@ def _curves():
 def _validity():
     predictor = validity.claim()[1]
     return [f"The theory against exact samples: {validity.counts()[0]} random problems",
-            f"predictor within {predictor} % below a load of 0.1",
+            f"predictor within {predictor} %, nine of ten problems below load 0.1",
             "a table to look up", _link("validity", "validity")]
 
 
@@ -130,7 +130,7 @@ def _failed_networks():
          "HYLA's lead is not confirmed", _link("fuzzy-logic-scaling", "fuzzy-logic-scaling", "fuzzy-logic-embedding")],
         ["Fuzzy logic made small: HYLA less softmax, fresh seeds", f"decoder alone {decoder}, with an encoder {encoder}",
          "no lead is shown", _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
-        ["The same, first embedding as in the authors' code", "{2}, with our embedding {1}".format(*fuzzy_logic.embedding_table()[-1]),
+        ["Fuzzy logic made small, first embedding of the authors' code: HYLA less softmax", "{2}, with our embedding {1}".format(*fuzzy_logic.embedding_table()[-1]),
          "embedding: no effect is shown", _link("fuzzy-logic-small", "fuzzy-logic-embedding")],
         ["SRAVEN at a fifth of the length: accuracy (%)", f"softmax {early['softmax']}, HYLA {early['hyla']}",
          "no effect is shown", _link("sraven-fifth", "sraven-reference", "sraven-latents")],
@@ -195,4 +195,11 @@ def limits_table():
 EXPERIMENTS = {"known-answers": known_answers, "published-results": published_results, "failed-networks": failed_networks,
                "failed-rankings": failed_rankings}
 TABLES = EXPERIMENTS | {"theory-against-exact": limits_table}
-SENTENCES = []
+
+
+def _compared_and_agree():
+    agree, differ, _ = panels.counts()
+    return [str(int(agree) + int(differ)), agree]
+
+
+SENTENCES = [("results/README.md", "Of {} panels that could be compared {} agree.", _compared_and_agree)]

@@ -155,7 +155,8 @@ def _s25():
     least, most, chance = codes.terms_of_trained()
     low, high, _ = codes.sraven_claim()
     return rows + [
-        ["[S25] 2", "fuzzy logic: tokens and share held out", "a figure", f"a tenth of the length: HYLA less softmax {fuzzy_logic.scaling_claim()[0]}",
+        ["[S25] 2", "fuzzy logic: tokens and share held out", "a figure",
+         f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, in fresh seeds {fuzzy_logic.cell_claim()[0]}",
          "not run at full length", "[page](fuzzy-logic-scaling.md)"],
         ["[S25] 2", "fuzzy logic: F1 of terms read off codes", "a figure", f"{least} to {most}, chance {chance}", "no numbers to compare",
          "[page](fuzzy-logic-codes.md)"],
