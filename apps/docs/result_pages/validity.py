@@ -79,8 +79,8 @@ def correlations():
 
 TABLES = {"validity": table}
 SENTENCES = [
-    (PAGE, "Below a load of 0.1, all rows of the table together, the saddle point's $U_1$ is within {} % of the exact mean, and its "
-           "predictor within {} %, in nine problems of ten. Up to a load of 1, with the 1/N correction, these two are within {} % and {} %.",
+    (PAGE, "Where the load is below 0.1, the saddle point's $U_1$ is within {} % of the exact mean, and its predictor within {} %. "
+           "Where it is below 1, the 1/N-corrected ones are within {} % and {} %.",
      claim),
     (PAGE, "{} random problems were solved and sampled. {} saddle points converged, and R-hat is at most {}.", counts),
     (PAGE, "The logarithm of its error correlates by {} with that of the largest load, by {} with that of the first layer's.", correlations),
