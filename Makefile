@@ -95,7 +95,7 @@ test: export TESTING = on
 test: dependencies
 	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
-	@ctest --preset ci --parallel $$(($(JOBS) + 1))  # some tests wait
+	@ctest --preset ci --parallel $$(($(JOBS) + 2))  # some tests wait
 
 # Every unit test, and the whole library, under the address and undefined-behaviour sanitizers.
 sanitize: export TESTING = on
