@@ -19,7 +19,7 @@ except ImportError:
 
 from headway.base.paths import described
 from headway.figures import (accuracy, alignment, attention, calibration, convergence, head_ranking, heads,
-                             latents, learning, limits, network, network_curves, order_parameters, path_kernels, removal,
+                             hidden_weights, latents, learning, limits, network, network_curves, order_parameters, path_kernels, removal,
                              samples, scaling, style, worth)
 from headway.figures.selection import PlotOptions, place_of
 from headway.results.display import Shown
@@ -126,6 +126,10 @@ FIGURES: dict[str, FigureKind] = {
         needs="results of learned attention at several numbers of examples",
         shows="Left: the largest attention weight against the number of examples, for each start. Bars are "
               "standard errors over results, or of the samples. Right: the action of the minima for each example"),
+    "hidden_weights": FigureKind(
+        _first(hidden_weights.available), hidden_weights.draw, needs="a value network whose features adapt, or its samples",
+        shows="The covariance S of a value network's hidden weights, as the prior has it and as the data choose it; its "
+              "eigenvalues; the share of each head's inputs in its trace"),
     "convergence": FigureKind(
         _first(convergence.available), convergence.draw,
         shows="Gradient and action at each iteration of the solver"),

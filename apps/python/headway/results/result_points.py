@@ -11,7 +11,7 @@ import numpy as np
 
 from headway.base import hdf5
 from headway.results.display import Brief, brief
-from headway.results.fields import Numbers, below, record
+from headway.results.fields import Numbers, Stored, below, record
 from headway.results.network_results import NetworkScore
 
 
@@ -172,7 +172,7 @@ class Pruning(Fields):
         **{name: f"draws/{name}" for name in (
             "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
 @dataclass(frozen=True, repr=False, eq=False)
-class Samples(Brief):
+class Samples(Brief, Stored):
     """Posterior draws of one point and their summaries.
 
     What begins with `readout` is of U_a. The rest is of U_1, ..., U_L: tuples run over the layers 1 to L.

@@ -120,7 +120,27 @@ def _solve_columns(result: Result) -> list[Column]:
         columns.append(("rank corr. with network's drops [95 %]", _agreement))
     if any(point.alignment is not None for point in result.points):
         columns.append(("best overlap", _best_overlap))
-    return columns
+    return columns + _hidden_weight_columns(result)
+
+
+def _hidden_weight_columns(result: Result) -> list[Column]:
+    """Of a value network: the largest eigenvalues of S, and its effective dimension."""
+    def eigenvalues(point: Point) -> str:
+        return " ".join(_number(float(value), 3) for value in _eigenvalues(point)[:3]) or "-"
+
+    def dimension(point: Point) -> str:
+        values = _eigenvalues(point)
+        return f"{values.sum() ** 2 / (values**2).sum():.2f} of {len(values)}" if len(values) else "-"
+
+    if not any(len(_eigenvalues(point)) for point in result.points):
+        return []
+    return [("S eigenvalues", eigenvalues), ("dimension", dimension)]
+
+
+def _eigenvalues(point: Point) -> np.ndarray:
+    """Of S at the saddle point, or of its posterior mean."""
+    found = getattr(point, "S_eigenvalues", getattr(point.samples, "S_mean_eigenvalues", None))
+    return np.array([]) if found is None else found
 
 
 def _corrected_column(result: Result) -> Column:
@@ -191,6 +211,7 @@ def _sample_columns(result: Result) -> list[Column]:
             ("tail ESS", _attribute("ess_tail_min", ".0f")),
             ("E-BFMI", _attribute("ebfmi_min", ".2f")), ("divergences", _attribute("divergences", "d")),
             ("log p(y)", _attribute("log_evidence", ".2f")),
+            *_hidden_weight_columns(result),
             *([] if all(map(_complete, result.points))
               else [("", lambda point: "" if _complete(point) else "interrupted")])]
 
