@@ -11,6 +11,12 @@ namespace headway::theory {
 
 std::shared_ptr<const PathKernels> make_streamed_kernels(MatrixXd features, MatrixXd labels,
                                                          Index paths, int threads);
+/// As make_path_kernels(), where all C_{pi pi'} are known already (p P x p P, rows pi P + example):
+/// the stored form then multiplies no features.
+std::shared_ptr<const PathKernels> make_path_kernels_of(const MatrixXd& products,
+                                                        MatrixXd scaled_features, MatrixXd labels,
+                                                        Index paths,
+                                                        const PathKernelOptions& options);
 std::shared_ptr<const PathKernels> make_gram_kernels(GramMatrices data, Index paths, int threads);
 
 /// From this number of paths on, ranks of a row of the grid share the mixing of features and send

@@ -31,8 +31,9 @@ constexpr std::uint64_t kRoundingSeed = 0;   // fixed: kernels of a data set are
 /// energy is tolerated (PathKernelOptions::energy_tolerance).
 class StoredKernels final : public ExampleSpaceKernels {
  public:
-  StoredKernels(MatrixXd features, MatrixXd labels, Index paths, int threads,
-                double energy_tolerance);
+  /// `products`: C of make_path_kernels_of(), or null.
+  StoredKernels(MatrixXd features, MatrixXd labels, Index paths, const PathKernelOptions& options,
+                bool compact, const MatrixXd* products);
 
   [[nodiscard]] std::unique_ptr<EnergyState> evaluate(const MatrixXd& u,
                                                       double temperature) const override;
@@ -48,7 +49,9 @@ class StoredKernels final : public ExampleSpaceKernels {
 
  private:
   [[nodiscard]] bool compact() const { return cost().compact; }
-  void fill();
+  void fill(const MatrixXd* products);
+  /// C_ab + C_ba, or C_aa.
+  void symmetrise(Index a, Index b, const MatrixXd* products, MatrixXd& symmetric) const;
   void unpack(const double* packed, MatrixXd& lower) const;
   [[nodiscard]] MatrixXd contract_packed(const VectorXd& doubled) const;
   /// The bound of PathKernelOptions::energy_tolerance, from M packed with doubled off-diagonals.
@@ -81,40 +84,51 @@ class StoredState final : public ExampleSpaceState {
   mutable MatrixXd products_;  // K^{-1} C_k, P x (P pairs)
 };
 
-StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths, int threads,
-                             double energy_tolerance)
-    : ExampleSpaceKernels(std::move(features), std::move(labels), paths, threads,
-                          KernelForm::kStored, energy_tolerance > 0.0),
-      energy_tolerance_(energy_tolerance) {
-  if (compact()) {
+StoredKernels::StoredKernels(MatrixXd features, MatrixXd labels, Index paths,
+                             const PathKernelOptions& options, bool compact,
+                             const MatrixXd* products)
+    : ExampleSpaceKernels(std::move(features), std::move(labels), paths, options.threads,
+                          KernelForm::kStored, compact),
+      energy_tolerance_(compact ? options.energy_tolerance : 0.0) {
+  if (compact) {
     fixed_ = numerics::FixedPointColumns(symmetric_size(examples()), pairs());
-    exact_ = make_streamed_kernels(features_, labels_, paths, threads);
+    exact_ = make_streamed_kernels(features_, labels_, paths, options.threads);
   } else {
     packed_.resize(symmetric_size(examples()), pairs());
   }
-  fill();
+  fill(products);
 }
 
-void StoredKernels::fill() {
+void StoredKernels::symmetrise(Index a, Index b, const MatrixXd* products,
+                               MatrixXd& symmetric) const {
+  const Index n = examples(), n0 = feature_count();
+  if (products != nullptr) {
+    symmetric = products->block(a * n, b * n, n, n);
+    if (a != b) symmetric += products->block(a * n, b * n, n, n).transpose();
+    return;
+  }
+  const MatrixXd::ConstColsBlockXpr xa = features_.middleCols(a * n0, n0);
+  if (a == b) {
+    numerics::rank_update_lower(1.0, xa, Transpose::kNo, 0.0, symmetric);
+    numerics::mirror_lower(symmetric);
+    return;
+  }
+  MatrixXd product(n, n);
+  multiply(1.0, xa, Transpose::kNo, features_.middleCols(b * n0, n0), Transpose::kYes, 0.0,
+           product);
+  numerics::transpose_into(product, symmetric);
+  symmetric += product;
+}
+
+void StoredKernels::fill(const MatrixXd* products) {
   const Index n = examples();
-  const Index n0 = feature_count();
   VectorXd column(symmetric_size(n));
   const bool keep_single = uses_products();
   if (keep_single) single_.resize(n, n * pairs());
-  MatrixXd product(n, n);
   MatrixXd symmetric(n, n);
   for (Index a = 0, k = 0; a < paths(); ++a) {
     for (Index b = 0; b <= a; ++b, ++k) {
-      const MatrixXd::ConstColsBlockXpr xa = std::as_const(features_).middleCols(a * n0, n0);
-      if (a == b) {
-        numerics::rank_update_lower(1.0, xa, Transpose::kNo, 0.0, symmetric);
-        numerics::mirror_lower(symmetric);
-      } else {
-        multiply(1.0, xa, Transpose::kNo, std::as_const(features_).middleCols(b * n0, n0),
-                 Transpose::kYes, 0.0, product);
-        numerics::transpose_into(product, symmetric);
-        symmetric += product;
-      }
+      symmetrise(a, b, products, symmetric);
       double* out = column.data();
       for (Index j = 0; j < n; ++j) out = std::copy_n(symmetric.data() + j * n + j, n - j, out);
       if (compact()) {
@@ -329,6 +343,20 @@ Claim claim_stored(const KernelCounts& sizes, const PathKernelOptions& options) 
 
 }  // namespace
 
+std::shared_ptr<const PathKernels> make_path_kernels_of(const MatrixXd& products,
+                                                        MatrixXd scaled_features, MatrixXd labels,
+                                                        Index paths,
+                                                        const PathKernelOptions& options) {
+  const KernelSizes sizes = {scaled_features.rows(), paths, scaled_features.cols() / paths,
+                             labels.cols()};
+  const KernelCost cost = kernel_cost(sizes, options);
+  if (cost.form != KernelForm::kStored) {
+    return make_path_kernels(std::move(scaled_features), std::move(labels), paths, options);
+  }
+  return std::make_shared<StoredKernels>(std::move(scaled_features), std::move(labels), paths,
+                                         options, cost.compact, &products);
+}
+
 const KernelFormDescription& stored_form() {
   static const KernelFormDescription form = {
       KernelForm::kStored,
@@ -339,8 +367,7 @@ const KernelFormDescription& stored_form() {
       [](MatrixXd&& features, MatrixXd&& labels, Index paths, const PathKernelOptions& options,
          const KernelCost& cost) -> std::shared_ptr<const PathKernels> {
         return std::make_shared<StoredKernels>(std::move(features), std::move(labels), paths,
-                                               options.threads,
-                                               cost.compact ? options.energy_tolerance : 0.0);
+                                               options, cost.compact, nullptr);
       }};
   return form;
 }

@@ -13,6 +13,7 @@
 #include "headway/error.hpp"
 #include "headway/numerics/pivoted_cholesky.hpp"
 #include "headway/numerics/symmetric.hpp"
+#include "path_kernel_forms.hpp"
 
 namespace headway::theory {
 namespace {
@@ -60,6 +61,17 @@ double entropy_above_prior(const model::Architecture& a, const OrderParameters& 
   return value;
 }
 
+/// X with C = X X^T. Pivots take three times as long, and are needed where C is nearly singular:
+/// where a pivot is below the tolerance of PivotedCholesky.
+MatrixXd product_features(const MatrixXd& c) {
+  const double least = static_cast<double>(c.rows()) * std::numeric_limits<double>::epsilon() *
+                       c.diagonal().maxCoeff<Eigen::PropagateNaN>();
+  const std::optional<SpdFactor> factor = SpdFactor::factor(c);
+  const bool sound = factor && (factor->lower().diagonal().array().square() > least).all();
+  return sound ? MatrixXd(factor->lower().triangularView<Eigen::Lower>())
+               : PivotedCholesky(c).features();
+}
+
 /// F with S = F F^T; of a singular S by pivoted Cholesky.
 MatrixXd factor_of(const MatrixXd& s) {
   const std::optional<SpdFactor> factor = SpdFactor::factor(s);
@@ -93,27 +105,44 @@ double feature_entropy(const model::Architecture& architecture, const MatrixXd& 
   return architecture.width(1) * (s.trace() / architecture.variance(0) - factor->log_determinant());
 }
 
-SaddlePoint solve_value_saddle(const ValueProblem& problem, const MatrixXd& s,
-                               const OrderParameters& start, const SaddlePointOptions& options,
-                               Observer& observer) {
-  ValueSites none;
-  none.directions.resize(0, s.rows());
-  none.weights.resize(0, problem.sites->readouts());
-  none.offsets = {0};
-  ValueFeatures features = value_features(*problem.sites, none, s, problem.kernels.threads);
-  const Action action(problem.architecture, problem.temperature,
-                      make_path_kernels(std::move(features.train), problem.labels,
-                                        problem.sites->readouts(), problem.kernels));
-  return solve_saddle_point(action, start, options, observer);
-}
+namespace {
 
-MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, const MatrixXd& u,
-                              int threads) {
-  const ValueSites& sites = *problem.sites;
-  const WhitenedSites white(sites, factor_of(s));
-  const Index examples = sites.examples(), readouts = sites.readouts();
-  const Index outputs = problem.labels.cols(), rows = examples * outputs;
-  const MatrixXd c = value_kernel(white, threads);
+/// What the energy and its slope share at one S.
+class AtFeatures {
+ public:
+  AtFeatures(const ValueProblem& problem, const MatrixXd& s)
+      : problem_(problem),
+        white_(*problem.sites, factor_of(s)),
+        kernel_(value_kernel(white_, problem.kernels.threads)) {}
+
+  [[nodiscard]] SaddlePoint solve(const OrderParameters& start, const SaddlePointOptions& options,
+                                  Observer& observer) const {
+    const Index readouts = problem_.sites->readouts();
+    const MatrixXd rows = product_features(kernel_);
+    MatrixXd features = MatrixXd::Zero(problem_.sites->examples(), readouts * rows.cols());
+    spread(rows, readouts, rows.cols(), features);
+    const Action action(problem_.architecture, problem_.temperature,
+                        make_path_kernels_of(kernel_, std::move(features), problem_.labels,
+                                             readouts, problem_.kernels));
+    return solve_saddle_point(action, start, options, observer);
+  }
+  /// d energy / dS at U.
+  [[nodiscard]] MatrixXd slope(const MatrixXd& u) const {
+    return value_kernel_slope(white_, over_kernel(u), problem_.kernels.threads);
+  }
+
+ private:
+  [[nodiscard]] MatrixXd over_kernel(const MatrixXd& u) const;
+
+  const ValueProblem& problem_;
+  WhitenedSites white_;
+  MatrixXd kernel_;
+};
+
+/// d energy / dC at U, of the size of C.
+MatrixXd AtFeatures::over_kernel(const MatrixXd& u) const {
+  const Index examples = problem_.sites->examples(), readouts = problem_.sites->readouts();
+  const Index outputs = problem_.labels.cols(), rows = examples * outputs;
   // K over (output, example), eq. 14.
   MatrixXd k = MatrixXd::Zero(rows, rows);
   const auto coefficient = [&](Index r, Index o, Index q, Index p) {
@@ -130,17 +159,17 @@ MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, co
   };
   for_blocks([&](Index o, Index p, Index r, Index q) {
     k.block(o * examples, p * examples, examples, examples) +=
-        coefficient(r, o, q, p) * c.block(r * examples, q * examples, examples, examples);
+        coefficient(r, o, q, p) * kernel_.block(r * examples, q * examples, examples, examples);
   });
-  k.diagonal().array() += problem.temperature;
+  k.diagonal().array() += problem_.temperature;
   const std::optional<SpdFactor> factor = SpdFactor::factor(std::move(k));
   if (!factor) {
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("model.temperature = {}: K + T I of the value network is not positive "
                             "definite",
-                            problem.temperature));
+                            problem_.temperature));
   }
-  const MatrixXd y = Eigen::Map<const MatrixXd>(problem.labels.data(), rows, 1);
+  const MatrixXd y = Eigen::Map<const MatrixXd>(problem_.labels.data(), rows, 1);
   const MatrixXd dual = factor->solve(y);
   const MatrixXd m = factor->inverse() - dual * dual.transpose();  // d energy / dK
   MatrixXd b = MatrixXd::Zero(readouts * examples, readouts * examples);
@@ -148,7 +177,22 @@ MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, co
     b.block(r * examples, q * examples, examples, examples) +=
         coefficient(r, o, q, p) * m.block(o * examples, p * examples, examples, examples);
   });
-  return value_kernel_slope(white, b, threads);
+  return b;
+}
+
+}  // namespace
+
+SaddlePoint solve_value_saddle(const ValueProblem& problem, const MatrixXd& s,
+                               const OrderParameters& start, const SaddlePointOptions& options,
+                               Observer& observer) {
+  return AtFeatures(problem, s).solve(start, options, observer);
+}
+
+MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, const MatrixXd& u,
+                              int threads) {
+  ValueProblem with_threads = problem;
+  with_threads.kernels.threads = threads;
+  return AtFeatures(with_threads, s).slope(u);
 }
 
 namespace {
@@ -202,15 +246,15 @@ class AdaptedAction final : public ceres::FirstOrderFunction {
     const MatrixXd s = point.s();
     if (!s.allFinite() || observer_.interrupted()) return false;
     ++evaluations;
-    SaddlePoint inner = solve_value_saddle(problem_, s, start_, options_.inner, observer_);
+    const AtFeatures here(problem_, s);
+    SaddlePoint inner = here.solve(start_, options_.inner, observer_);
     if (!inner.evaluation.energy) return false;
     *cost = (inner.evaluation.energy->energy() +
              entropy_above_prior(problem_.architecture, inner.order_parameters) +
              feature_entropy(problem_.architecture, s)) /
             n1;
     if (gradient != nullptr) {
-      MatrixXd slope = feature_energy_slope(problem_, s, inner.order_parameters.layers.front(),
-                                            problem_.kernels.threads);
+      MatrixXd slope = here.slope(inner.order_parameters.layers.front());
       slope += n1 * (MatrixXd::Identity(d_, d_) / problem_.architecture.variance(0) -
                      SpdFactor::factor(s)->inverse());
       Eigen::Map<VectorXd>(gradient, NumParameters()) = point.pull_back(slope) / n1;

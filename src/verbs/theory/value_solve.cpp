@@ -113,13 +113,12 @@ std::optional<theory::OrderParameters> solve_adapted_point(const Study& study,
   point.evidence.log_evidence = point.evidence.leading_order;
   point.evidence.error = kUndefined;
   if (point.evidence.is_laplace()) point.evidence.method = "leading_order";
-  point.corrected = {};
-  point.corrected.reason =
-      "features = \"adapted\": the correction knows the fluctuations of U, and not those of S";
   if (!saddle.converged) {
     point.summary.converged = false;
     point.summary.message = "S: " + saddle.message;
     point.evidence = {};
+    point.corrected = {};
+    point.corrected.reason = "the saddle point did not converge";
   }
   return point.order_parameters;
 }
