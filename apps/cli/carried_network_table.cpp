@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "table.hpp"
+#include "headway/results/table.hpp"
 
 namespace headway::cli {
 namespace {

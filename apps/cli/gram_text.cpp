@@ -1,14 +1,12 @@
-#include "gram_text.hpp"
-
 #include <fmt/format.h>
 
 #include "headway/core/text.hpp"
-#include "json_text.hpp"
-#include "table.hpp"
+#include "headway/gram_results.hpp"
+#include "headway/results/table.hpp"
+#include "jobs/json_text.hpp"
+#include "result_tables.hpp"
 
 namespace headway::cli {
-
-namespace {
 
 std::string gram_json(const GramResult& result) {
   nlohmann::ordered_json out;
@@ -22,13 +20,10 @@ std::string gram_json(const GramResult& result) {
   out["sets"] = nlohmann::ordered_json::object();
   for (const GramSet& set : result.sets) out["sets"][set.name] = set.labels.rows();
   out["seconds"] = result.seconds;
-  return json_text(out);
+  return jobs::json_text(out);
 }
 
-}  // namespace
-
-std::string gram_text(const Options& options, const GramResult& result) {
-  if (options.json) return gram_json(result);
+std::string gram_text(const GramResult& result) {
   std::string text = fmt::format("{}, heads [{}]", count_text(result.examples(), "example"),
                                  numbers_text(result.heads));
   if (!result.is_part()) {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "headway/core/text.hpp"
+#include "headway/results/table.hpp"
 #include "help_page.hpp"
-#include "table.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {

@@ -1,7 +1,7 @@
 #include "headway/io/hdf5_file.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/study_file.hpp"
-#include "json_text.hpp"
+#include "jobs/json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -26,7 +26,7 @@ int inspect(const Options& options) {
     object["study_hash"] = headway::study_hash(study);
     object["study_toml"] = text;
   }
-  write_output(options.json ? json_text(object) : text);
+  write_output(options.json ? jobs::json_text(object) : text);
   return kExitOk;
 }
 

@@ -4,14 +4,15 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "command_line.hpp"
-#include "course.hpp"
+#include "delivery.hpp"
 #include "headway/core/deal.hpp"
 #include "headway/core/ranks.hpp"
 #include "headway/error.hpp"
+#include "headway/jobs/shipped_studies.hpp"
 #include "headway/numerics/blas.hpp"
-#include "shipped_studies.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
@@ -23,7 +24,7 @@ int run_command(int argc, char** argv, Ranks* ranks) {
   CommandLine line;
   const auto parse = [&] {
     line = parse_command_line(argc, argv);
-    if (line.verb != nullptr) line.options.input = find_input(line.options.input);
+    if (line.verb != nullptr) line.options.input = jobs::find_input(line.options.input);
   };
   if (ranks == nullptr) {
     parse();
@@ -37,12 +38,9 @@ int run_command(int argc, char** argv, Ranks* ranks) {
   const bool computes = line.verb->takes == Takes::kComputes;
   if (!computes && !first) return kExitOk;
   numerics::prepare_blas();
-  if (computes && ranks != nullptr) {
-    line.options.ranks = ranks;
-    return line.verb->share ? run_on_ranks(line.options, line.verb->share) : refuse_ranks(*ranks);
-  }
-  if (line.verb->compute) return run_computation(line.options, line.verb->compute);
-  return line.verb->run(line.options);
+  if (computes) line.options.ranks = ranks;
+  return line.verb->run != nullptr ? line.verb->run(line.options)
+                                   : run_job(*line.verb, std::move(line.options));
 }
 
 int report(int code, const std::string& message) {

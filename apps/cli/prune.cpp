@@ -1,15 +1,4 @@
-#include "headway/prune.hpp"
-
-#include <fmt/format.h>
-
-#include <utility>
-
 #include "columns.hpp"
-#include "headway/error.hpp"
-#include "point_option.hpp"
-#include "prune_network.hpp"
-#include "result_tables.hpp"
-#include "theory_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -71,45 +60,18 @@ std::vector<ExplainedTable> prune_tables() {
 }  // namespace
 
 Verb prune_verb() {
-  Verb verb = make_theory_verb<PruneResult>(
-      {.name = "prune",
-       .summary = "rank the heads by score and by what is lost without each",
-       .sections = {"prune"},
-       .own = {kPointOption,
-               {"--theory", "FILE,...",
-                "for a result of headway train only: as --theory of headway prune-network",
-                &Options::theory, Offers::kFiles}},
-       .about = kPruneAbout,
-       .tables = prune_tables(),
-       .examples = {{"headway prune four.h5", "heads of a study, from a result of solve"},
-                    {"headway prune heads.h5 --set model.widths=[100]",
-                     "heads of a trained network, from a data set of extract"}}},
-      {.compute =
-           [](const Options& options, TheoryJob& job, Observer& observer) {
-             warn_of_unused(options,
-                            {"prune.theory", "prune.removed_as", "prune.weights", "prune.examples"},
-                            "no trained network is pruned", observer);
-             return headway::prune(job.study, job.dataset, observer, job.reused());
-           },
-       .table = &prune_table,
-       .outcome =
-           [](const PruneResult& result) {
-             return solve_outcome(result.solve, result.seconds, result.points.size());
-           }});
-  verb.compute = [theory = std::move(verb.compute)](const Options& options, Observer& observer) {
-    if (prunes_networks(options)) {
-      refuse_point_of_networks(options);
-      return prune_network(options, observer);
-    }
-    if (!options.theory.empty()) {
-      throw Error(
-          ErrorKind::kUsage,
-          fmt::format("--theory {}: must not be given with {}, which is no result of headway train",
-                      options.theory, options.input));
-    }
-    return theory(options, observer);
-  };
-  return verb;
+  return {.name = "prune",
+          .summary = "rank the heads by score and by what is lost without each",
+          .sections = {"prune"},
+          .own = {kPointOption,
+                  {"--theory", "FILE,...",
+                   "for a result of headway train only: as --theory of headway prune-network",
+                   &Options::theory, Offers::kFiles}},
+          .about = kPruneAbout,
+          .tables = prune_tables(),
+          .examples = {{"headway prune four.h5", "heads of a study, from a result of solve"},
+                       {"headway prune heads.h5 --set model.widths=[100]",
+                        "heads of a trained network, from a data set of extract"}}};
 }
 
 }  // namespace headway::cli

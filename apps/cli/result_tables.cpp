@@ -12,8 +12,8 @@
 #include "headway/numerics/statistics.hpp"
 #include "headway/results/choice.hpp"
 #include "headway/results/lookup.hpp"
+#include "headway/results/table.hpp"
 #include "result_text.hpp"
-#include "table.hpp"
 
 namespace headway::cli {
 

@@ -2,9 +2,18 @@
 
 #include <string>
 
+#include "headway/evaluate_results.hpp"
+#include "headway/gram_results.hpp"
+#include "headway/jobs/extraction.hpp"
+#include "headway/latents_results.hpp"
+#include "headway/network_predict_results.hpp"
+#include "headway/network_prune_results.hpp"
+#include "headway/predict_results.hpp"
 #include "headway/prune_results.hpp"
+#include "headway/rank_results.hpp"
 #include "headway/sample_results.hpp"
 #include "headway/study.hpp"
+#include "headway/train_results.hpp"
 
 namespace headway::cli {
 
@@ -12,6 +21,22 @@ namespace headway::cli {
 std::string solve_table(const Study& study, const SolveResult& result);
 std::string align_table(const Study& study, const AlignResult& result);
 std::string prune_table(const Study& study, const PruneResult& result);
+std::string network_prune_table(const Study& study, const NetworkPruneResult& result);
+std::string rank_table(const Study& study, const RankResult& result);
 std::string sample_table(const Study& study, const SampleResult& result);
+std::string predict_table(const Study& study, const PredictResult& result);
+std::string network_predict_table(const Study& study, const NetworkPredictResult& result);
+/// Variant, seeds, parameters, flops, train loss, the metric of each split as mean +- standard
+/// error over seeds; and what trained models of text write.
+std::string train_table(const Study& study, const TrainResult& result);
+/// What was decoded, layer by layer, then how alike mean codes are.
+std::string latents_table(const Study& study, const LatentsResult& result);
+/// Loss and metrics of every split.
+std::string evaluate_table(const Study& study, const EvaluateResult& result);
+std::string extract_text(const jobs::Extraction& result);
+std::string gram_text(const GramResult& result);
+// And with it, where the result has no file of its own.
+std::string extract_json(const jobs::Extraction& result, const std::string& output);
+std::string gram_json(const GramResult& result);
 
 }  // namespace headway::cli

@@ -9,7 +9,7 @@
 #include "headway/core/text.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/results/lookup.hpp"
-#include "table.hpp"
+#include "headway/results/table.hpp"
 
 namespace headway::cli {
 

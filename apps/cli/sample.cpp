@@ -1,37 +1,9 @@
-#include "headway/sample.hpp"
-
-#include <fmt/format.h>
-
 #include "columns.hpp"
-#include "headway/checkpoints.hpp"
-#include "headway/results/lookup.hpp"
-#include "headway/solve.hpp"
-#include "point_option.hpp"
-#include "rank_course.hpp"
-#include "result_tables.hpp"
-#include "table.hpp"
-#include "theory_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
 
 namespace {
-
-SampleResult compute_sample(const Options& options, TheoryJob& job, Observer& observer) {
-  return headway::sample(job.study, job.dataset, observer,
-                         checkpoint_hooks<io::SampleCheckpoints>(options, job), job.reused(),
-                         job.shard);
-}
-
-/// Draws of a piece of a point reach the rank that finishes the point through checkpoints, so that
-/// without an output there are no pieces.
-std::optional<SampleResult> share_sample(const Options& options, TheoryJob& job,
-                                         Observer& observer) {
-  return share_units<SampleResult>(options, job, observer, [](const Options& mine, TheoryJob& of) {
-    return shared_sample(of.study, of.dataset, checkpoint_hooks<io::SampleCheckpoints>(mine, of),
-                         of.reused());
-  });
-}
 
 std::vector<ExplainedTable> sample_tables() {
   return {
@@ -78,37 +50,30 @@ std::vector<ExplainedTable> sample_tables() {
 }  // namespace
 
 Verb sample_verb() {
-  return make_shared_verb(
-      Verb{
-          .name = "sample",
-          .summary = "draw from the exact posterior, with error bars, beside the theory",
-          .sections = {kAttentionPriorSection, kValueNetworkSection, "sample"},
-          .own = {kShardOption,
-                  kPointOption,
-                  {"--calibrate", "",
-                   "also test the sampler: draw 1,000 networks and their labels from the prior, "
-                   "sample each, and rank; --set sample.calibrate=200 takes fewer",
-                   &Options::calibrate}},
-          .about =
-              "Draws from the posterior of a network of finite width and puts its means, with "
-              "their "
-              "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the "
-              "check "
-              "of the theory where the network is narrow. The samplers \"exact\" and \"collapsed\" "
-              "work at every width, and \"auto\" takes the one that costs less; the others draw "
-              "all "
-              "weights and are there to check them. After Ctrl-C, or when it is "
-              "killed, the same command goes on from its checkpoints.",
-          .tables = sample_tables(),
-          .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
-                        "one width of a study; keep all draws"},
-                       {"headway sample four.h5", "every point of a result of solve"}}},
-      theory_course<SampleResult>("sample", {.goes_on = true,
-                                             .kind = TheoryVerb::kSamples,
-                                             .compute = &compute_sample,
-                                             .table = &sample_table,
-                                             .outcome = &sample_outcome,
-                                             .share = &share_sample}));
+  return Verb{
+      .name = "sample",
+      .summary = "draw from the exact posterior, with error bars, beside the theory",
+      .sections = {kAttentionPriorSection, kValueNetworkSection, "sample"},
+      .own = {kShardOption,
+              kPointOption,
+              {"--calibrate", "",
+               "also test the sampler: draw 1,000 networks and their labels from the prior, "
+               "sample each, and rank; --set sample.calibrate=200 takes fewer",
+               &Options::calibrate}},
+      .about =
+          "Draws from the posterior of a network of finite width and puts its means, with "
+          "their "
+          "Monte Carlo errors, beside the saddle point and its 1/N correction. This is the "
+          "check "
+          "of the theory where the network is narrow. The samplers \"exact\" and \"collapsed\" "
+          "work at every width, and \"auto\" takes the one that costs less; the others draw "
+          "all "
+          "weights and are there to check them. After Ctrl-C, or when it is "
+          "killed, the same command goes on from its checkpoints.",
+      .tables = sample_tables(),
+      .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
+                    "one width of a study; keep all draws"},
+                   {"headway sample four.h5", "every point of a result of solve"}}};
 }
 
 }  // namespace headway::cli

@@ -5,9 +5,9 @@
 
 #include "headway/numerics/statistics.hpp"
 #include "headway/results/lookup.hpp"
+#include "headway/results/table.hpp"
 #include "result_tables.hpp"
 #include "result_text.hpp"
-#include "table.hpp"
 
 namespace headway::cli {
 

@@ -1,44 +1,9 @@
-#include "headway/solve.hpp"
-
 #include "columns.hpp"
-#include "headway/checkpoints.hpp"
-#include "rank_course.hpp"
-#include "result_tables.hpp"
-#include "theory_course.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
 
 namespace {
-
-SolveResult compute_solve(const Options& options, TheoryJob& job, Observer& observer) {
-  return headway::solve(job.study, job.dataset, observer,
-                        checkpoint_hooks<io::SolveCheckpoints>(options, job), job.shard);
-}
-
-/// One problem at a time over all ranks, which the first keeps checkpoints of.
-std::optional<SolveResult> share_problem(const Options& options, TheoryJob& job,
-                                         Observer& observer) {
-  Ranks& ranks = *options.ranks;
-  SolveHooks hooks;
-  const auto keep = [&] {
-    if (ranks.is_first()) hooks = checkpoint_hooks<io::SolveCheckpoints>(options, job);
-  };
-  if (!agree(ranks, keep)) return std::nullopt;
-  Observer silent;  // the first rank decides for all when to stop
-  SolveResult result = headway::solve_on_ranks(ranks, job.study, job.dataset,
-                                               ranks.is_first() ? observer : silent, hooks);
-  return ranks.is_first() ? std::optional(std::move(result)) : std::nullopt;
-}
-
-std::optional<SolveResult> share_solve(const Options& options, TheoryJob& job, Observer& observer) {
-  if (job.study.solve.kernels == theory::KernelForm::kDistributed) {
-    return share_problem(options, job, observer);
-  }
-  return share_units<SolveResult>(options, job, observer, [](const Options& mine, TheoryJob& of) {
-    return shared_solve(of.study, of.dataset, checkpoint_hooks<io::SolveCheckpoints>(mine, of));
-  });
-}
 
 std::vector<ExplainedTable> solve_tables() {
   return {
@@ -84,36 +49,28 @@ std::vector<ExplainedTable> solve_tables() {
 }  // namespace
 
 Verb solve_verb() {
-  return make_shared_verb(
-      Verb{.name = "solve",
-           .summary = "solve the theory at every width and temperature of a study",
-           .sections = {"", "task", "model", kAttentionPriorSection, kValueNetworkSection, "solve"},
-           .tasks = headway::Side::kTheory,
-           .own = {kShardOption},
-           .about = "Finds the saddle point of the action at each width and temperature of the "
-                    "study. The "
-                    "order parameters there say how the network weighs its attention paths. The "
-                    "table shows "
-                    "them beside the accuracy of the mean predictor and that of the Gaussian "
-                    "process, the "
-                    "limit of infinite width. Every entry of model.widths and of model.temperature "
-                    "makes a "
-                    "row.",
-           .tables = solve_tables(),
-           .examples = {{"headway solve hmm-four-paths", "a study that comes with Headway"},
-                        {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
-                        {"headway solve data.h5 --set model.widths=[10,100]",
-                         "a data set, with two widths"},
-                        {"headway solve four.h5", "compute a result again"}}},
-      theory_course<SolveResult>("solve", {.reuses = false,
-                                           .goes_on = true,
-                                           .compute = &compute_solve,
-                                           .table = &solve_table,
-                                           .outcome =
-                                               [](const SolveResult& result) {
-                                                 return solve_outcome(result, result.seconds);
-                                               },
-                                           .share = &share_solve}));
+  return Verb{
+      .name = "solve",
+      .summary = "solve the theory at every width and temperature of a study",
+      .sections = {"", "task", "model", kAttentionPriorSection, kValueNetworkSection, "solve"},
+      .tasks = headway::Side::kTheory,
+      .own = {kShardOption},
+      .about =
+          "Finds the saddle point of the action at each width and temperature of the "
+          "study. The "
+          "order parameters there say how the network weighs its attention paths. The "
+          "table shows "
+          "them beside the accuracy of the mean predictor and that of the Gaussian "
+          "process, the "
+          "limit of infinite width. Every entry of model.widths and of model.temperature "
+          "makes a "
+          "row.",
+      .tables = solve_tables(),
+      .examples = {
+          {"headway solve hmm-four-paths", "a study that comes with Headway"},
+          {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
+          {"headway solve data.h5 --set model.widths=[10,100]", "a data set, with two widths"},
+          {"headway solve four.h5", "compute a result again"}}};
 }
 
 }  // namespace headway::cli

@@ -2,10 +2,10 @@
 
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
+#include "headway/jobs/shipped_studies.hpp"
+#include "headway/results/table.hpp"
 #include "help_page.hpp"
-#include "json_text.hpp"
-#include "shipped_studies.hpp"
-#include "table.hpp"
+#include "jobs/json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -20,29 +20,29 @@ std::vector<std::string> listed(const std::string& text) {
   return words;
 }
 
-std::string studies_json(const std::vector<ShippedStudy>& studies) {
+std::string studies_json(const std::vector<jobs::ShippedStudy>& studies) {
   nlohmann::ordered_json out;
   out["studies"] = nlohmann::ordered_json::array();
-  for (const ShippedStudy& study : studies) {
+  for (const jobs::ShippedStudy& study : studies) {
     out["studies"].push_back({{"name", study.name},
                               {"about", study.about},
                               {"verbs", listed(study.verbs)},
                               {"time", study.time},
                               {"file", study.file}});
   }
-  return json_text(out);
+  return jobs::json_text(out);
 }
 
-std::string studies_names(const std::vector<ShippedStudy>& studies) {
+std::string studies_names(const std::vector<jobs::ShippedStudy>& studies) {
   std::string out;
-  for (const ShippedStudy& study : studies) out += study.name + "\n";
+  for (const jobs::ShippedStudy& study : studies) out += study.name + "\n";
   return out;
 }
 
 /// Name and meaning side by side, and below what it is for and how long it takes.
-std::string studies_text(const std::vector<ShippedStudy>& studies) {
+std::string studies_text(const std::vector<jobs::ShippedStudy>& studies) {
   HelpSection list{"Studies that come with Headway"};
-  for (const ShippedStudy& study : studies) {
+  for (const jobs::ShippedStudy& study : studies) {
     const std::string time = study.time.empty() ? "" : "; time: " + study.time;
     list.entries.push_back({study.name, study.about + "\nwith " + study.verbs + time});
   }
@@ -56,7 +56,7 @@ std::string studies_text(const std::vector<ShippedStudy>& studies) {
 }
 
 int list_studies(const Options& options) {
-  const std::vector<ShippedStudy> studies = shipped_studies();
+  const std::vector<jobs::ShippedStudy> studies = jobs::shipped_studies();
   if (studies.empty()) {
     throw Error(ErrorKind::kMissingFile, "studies: none are installed beside this program");
   }

@@ -2,20 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 
 #include "headway/error.hpp"
+#include "headway/results/table.hpp"
 
 namespace headway::cli {
 
@@ -56,18 +55,6 @@ void clear_progress_line() {
 std::string_view environment(const char* name) {
   const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets it
   return text == nullptr ? "" : text;
-}
-
-/// Columns of the terminal behind a stream. COLUMNS, without a terminal or where it does not tell;
-/// 0 without either.
-std::size_t columns_of(int descriptor) {
-  winsize size = {};
-  const bool told = isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0;
-  if (told && size.ws_col > 0) return size.ws_col;
-  const std::string_view text = environment("COLUMNS");
-  std::size_t columns = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
-  return failure == std::errc() && end == text.data() + text.size() ? columns : 0;
 }
 
 /// Whether a line on standard error can be taken back: on a terminal that knows how.
@@ -131,12 +118,10 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-std::size_t output_columns() { return columns_of(STDOUT_FILENO); }
-
 void show_progress(const std::string& line) {
   if (!can_rewrite()) return write_message(line);
   // A line that wraps is not erased by the next.
-  const std::size_t columns = columns_of(STDERR_FILENO);
+  const std::size_t columns = terminal_columns(STDERR_FILENO);
   write_all(STDERR_FILENO, "\r\x1b[K" + (columns > 1 ? line.substr(0, columns - 1) : line));
   progress_line_open = true;
 }
@@ -144,7 +129,7 @@ void show_progress(const std::string& line) {
 std::size_t progress_columns() {
   if (!can_rewrite()) return 0;
   constexpr std::size_t kUsual = 80;  // of a terminal that does not tell
-  const std::size_t columns = columns_of(STDERR_FILENO);
+  const std::size_t columns = terminal_columns(STDERR_FILENO);
   return columns > 1 ? columns : kUsual;
 }
 
@@ -283,6 +268,10 @@ std::string TerminalObserver::line_of(const Stage& stage) const {
 
 void TerminalObserver::warning(std::string_view text) {
   write_message(fmt::format("headway: warning: {}", text));
+}
+
+void TerminalObserver::message(std::string_view text) {
+  if (!quiet_) write_message(fmt::format("headway: {}", text));
 }
 
 void TerminalObserver::note(std::string_view text) {

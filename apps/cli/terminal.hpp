@@ -22,10 +22,6 @@ bool stop_requested();
 /// Writes all of `text` to standard output and flushes it. Error{kCannotWrite} when that fails.
 void write_output(std::string_view text);
 
-/// Columns of the terminal that standard output is. COLUMNS, where it is none or does not tell; 0
-/// without either.
-std::size_t output_columns();
-
 /// One line on standard error. Failures there are ignored: there is no place left to report them.
 void write_message(std::string_view text);
 
@@ -91,6 +87,7 @@ class TerminalObserver final : public DetailObserver {
   void detail(std::string_view what, std::string_view more) override;
   void warning(std::string_view text) override;
   void note(std::string_view text) override;
+  void message(std::string_view text) override;
   [[nodiscard]] bool interrupted() const override { return stop_requested(); }
 
  private:

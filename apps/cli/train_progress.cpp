@@ -8,7 +8,14 @@
 
 namespace headway::cli {
 
+void TrainProgress::start(std::size_t runs, double all_flops, double peak_flops) {
+  TrainWatch::start(runs, all_flops, peak_flops);
+  planned_ = runs;
+  peak_flops_ = peak_flops;
+}
+
 void TrainProgress::begin(std::size_t index, const TrainedRun& run, const Study& study) {
+  TrainWatch::begin(index, run, study);
   Run& shown = runs_[index];
   shown.title = fmt::format("{} seed {}", run.label, run.seed);
   shown.on_cpu = run.cost.device == "cpu";
@@ -16,15 +23,13 @@ void TrainProgress::begin(std::size_t index, const TrainedRun& run, const Study&
   shown.batch = static_cast<double>(study.train.run.batch);
   shown.steps = static_cast<double>(study.train.run.steps);
   shown.step = static_cast<double>(run.state.step);
-  earlier_ += shown.step * shown.flops_per_step;
   if (begun_) {
     advance();
   } else {
-    pace_.begin(work().done, earlier_);
+    pace_.begin(work().done, work().earlier);
     begun_ = true;
   }
   clock_.restart();
-  if (quiet_) return;
   if (run.done()) {
     write_message(fmt::format("headway: {}: done before, not trained again", numbered(index)));
   } else if (run.state.step > 0) {
@@ -33,6 +38,7 @@ void TrainProgress::begin(std::size_t index, const TrainedRun& run, const Study&
 }
 
 void TrainProgress::record(std::size_t index, const training::TrainRecord& record) {
+  TrainWatch::record(index, record);
   Run& run = runs_[index];
   run.step = std::max(run.step, static_cast<double>(record.step));
   if (record.split == "train") {
@@ -54,6 +60,7 @@ void TrainProgress::record(std::size_t index, const training::TrainRecord& recor
 }
 
 void TrainProgress::progress(std::size_t index, double done, double total) {
+  TrainWatch::progress(index, done, total);
   Run& run = runs_[index];
   if (total == run.steps) run.step = done;  // else an evaluation, which counts examples
   advance();
@@ -61,24 +68,17 @@ void TrainProgress::progress(std::size_t index, double done, double total) {
 }
 
 void TrainProgress::end(std::size_t index) {
-  const Run& run = runs_.at(index);
-  ended_ += run.step * run.flops_per_step;
+  TrainWatch::end(index);
   runs_.erase(index);
 }
 
-TrainProgress::Work TrainProgress::work() const {
-  Work out{ended_, earlier_, all_flops_};
-  for (const auto& [index, run] : runs_) out.done += run.step * run.flops_per_step;
-  return out;
-}
-
-void TrainProgress::advance() { pace_.advance(work().done, earlier_); }
+void TrainProgress::advance() { pace_.advance(work().done, work().earlier); }
 
 void TrainProgress::show() {
-  if (quiet_ || runs_.empty() || !clock_.due()) return;
+  if (runs_.empty() || !clock_.due()) return;
   const std::vector<std::string> parts = runs_.size() == 1 ? parts_of_one() : parts_of_all();
-  const double share = work().done / std::max(all_flops_, 1.0);
-  const double left = pace_.seconds_left(all_flops_);
+  const double share = work().done / std::max(work().all, 1.0);
+  const double left = pace_.seconds_left(work().all);
   const std::size_t columns = progress_columns();
   if (columns > 0) return show_progress(bar_line("train", share, left, parts, columns - 1));
   std::string line = fmt::format("{}", fmt::join(parts, ", "));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/train.hpp"
+#include "headway/jobs/train_watch.hpp"
 #include "terminal.hpp"
 
 namespace headway::cli {
@@ -14,26 +14,13 @@ namespace headway::cli {
 /// time that the rest will take, both in floating-point operations. Then for one run step, loss,
 /// accuracy or R^2, examples a second and the share of the flop limit. For several runs at once how
 /// far each is, examples a second and the share of the limit of all together.
-class TrainProgress {
+class TrainProgress final : public jobs::TrainWatch {
  public:
-  /// `runs`: of the whole sweep, which their numbers count. `all_flops`: the operations of those
-  /// that this call has, a shard perhaps. `peak_flops`: what this machine could do at most a
-  /// second; 0 where that is not known.
-  TrainProgress(bool quiet, std::size_t runs, double all_flops, double peak_flops)
-      : quiet_(quiet), planned_(runs), all_flops_(all_flops), peak_flops_(peak_flops) {}
-
-  /// A run begins, or goes on from `run.state`.
-  void begin(std::size_t index, const TrainedRun& run, const Study& study);
-  void record(std::size_t index, const training::TrainRecord& record);
-  /// Of steps, or of the examples of an evaluation.
-  void progress(std::size_t index, double done, double total);
-  void end(std::size_t index);
-
-  /// Operations of the study that are done, those of earlier calls, and all.
-  struct Work {
-    double done = 0.0, earlier = 0.0, all = 0.0;
-  };
-  [[nodiscard]] Work work() const;
+  void start(std::size_t runs, double all_flops, double peak_flops) override;
+  void begin(std::size_t index, const TrainedRun& run, const Study& study) override;
+  void record(std::size_t index, const training::TrainRecord& record) override;
+  void progress(std::size_t index, double done, double total) override;
+  void end(std::size_t index) override;
 
  private:
   struct Run {
@@ -55,11 +42,8 @@ class TrainProgress {
   [[nodiscard]] std::vector<std::string> parts_of_all() const;
   void add_speed(std::vector<std::string>& parts) const;
 
-  bool quiet_;
-  std::size_t planned_;
-  double all_flops_;
-  double peak_flops_;
-  double ended_ = 0.0, earlier_ = 0.0;  ///< operations of ended runs, and of earlier calls
+  std::size_t planned_ = 0;
+  double peak_flops_ = 0.0;
   bool begun_ = false;
   Pace pace_;
   ProgressClock clock_;

@@ -1,5 +1,3 @@
-#include "train_table.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +5,9 @@
 #include <vector>
 
 #include "headway/core/text.hpp"
+#include "headway/results/table.hpp"
 #include "headway/study/sweep.hpp"
-#include "table.hpp"
-#include "train_plan.hpp"
+#include "result_tables.hpp"
 #include "trained_network_tables.hpp"
 
 namespace headway::cli {

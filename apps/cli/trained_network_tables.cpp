@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "headway/core/text.hpp"
-#include "table.hpp"
+#include "headway/results/table.hpp"
 
 namespace headway::cli {
 

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
-#include "headway/evaluate.hpp"
-#include "headway/latents.hpp"
-#include "headway/study.hpp"
+#include "headway/results/network_results.hpp"
 
 namespace headway::cli {
 
@@ -13,11 +13,5 @@ std::string spread_text(const Spread& spread);
 
 /// "1,2,3"
 std::string seeds_text(const std::vector<std::uint64_t>& seeds);
-
-/// What was decoded, layer by layer, then how alike mean codes are.
-std::string latents_table(const Study& study, const LatentsResult& result);
-
-/// Loss and metrics of every split.
-std::string evaluate_table(const Study& study, const EvaluateResult& result);
 
 }  // namespace headway::cli

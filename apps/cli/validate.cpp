@@ -5,7 +5,7 @@
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
-#include "json_text.hpp"
+#include "jobs/json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
 
@@ -47,7 +47,7 @@ int validate(const Options& options) {
       object["ignored"] = found.ignored;
       object["warning"] = join(found.warnings, "\n");
     }
-    write_output(json_text(object));
+    write_output(jobs::json_text(object));
   } else if (valid) {
     write_output(fmt::format(
         "{}: valid{}{}\n", options.input,

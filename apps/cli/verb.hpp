@@ -1,13 +1,10 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "command_option.hpp"
-#include "computation.hpp"
-#include "headway/observer.hpp"
+#include "headway/jobs/job.hpp"
 #include "headway/study/task_kinds.hpp"
 #include "options.hpp"
 
@@ -42,12 +39,11 @@ inline const CommandOption kShardOption = {
     "compute only the i-th of n parts, i from 0, as in a job array; headway merge joins the parts",
     &Options::shard};
 
-/// Computes; throws headway::Error.
-using Compute = std::function<Computation(const Options&, Observer&)>;
-
-/// The same on one of several ranks, which all call it: nothing but on the first, unless the result
-/// is wanted everywhere (Options::everywhere).
-using Share = std::function<std::optional<Computation>(const Options&, Observer&)>;
+inline const CommandOption kPointOption = {"--point", "best|WIDTH,T",
+                                           "only this point of a result: the best has the largest "
+                                           "log evidence; or a width, or all widths, "
+                                           "and a temperature, as in 10,0.3",
+                                           &Options::point};
 
 /// Help of the input of verbs that go on from training.
 inline constexpr const char* kTrainedInput =
@@ -58,8 +54,8 @@ inline constexpr const char* kAttentionPriorSection = "model.attention_prior";
 /// Another: the value network, which all verbs of the theory take that make kernels.
 inline constexpr const char* kValueNetworkSection = "model.value_network";
 
-/// One verb of the program. Those that compute are made by make_verb() (course.hpp) or
-/// make_theory_verb() (theory_course.hpp).
+/// One verb of the program, in words. What those do that compute is a job of the same name
+/// (headway/jobs/job.hpp).
 struct Verb {
   std::string name;
   std::string summary;                         ///< one line, for the list of verbs
@@ -74,10 +70,10 @@ struct Verb {
   const char* json = "print one JSON object and nothing else";  ///< help of --json
   bool seeded = true;  ///< whether what it computes has a seed that --seed may set
   Takes takes = Takes::kComputes;
-  Compute compute = {};  ///< of those that compute (run_computation()); else empty
-  Share share = {};      ///< of those that compute and that several ranks can share; else empty
-  /// Of the others: the exit code; throws headway::Error.
-  std::function<int(const Options&)> run = {};
+  /// Of those that have no job: the exit code; throws headway::Error.
+  int (*run)(const Options&) = nullptr;
+  /// Of those that have one: the last line on standard error, "" for none; null: closing_line().
+  std::string (*closing)(const Options&, const jobs::Outcome&) = nullptr;
 
   [[nodiscard]] bool takes_study() const {
     return takes == Takes::kStudy || takes == Takes::kComputes;

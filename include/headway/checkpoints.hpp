@@ -8,18 +8,15 @@
 #include <vector>
 
 #include "headway/core/clock.hpp"
+#include "headway/jobs/parts.hpp"
 #include "headway/provenance.hpp"
 #include "headway/sample.hpp"
 #include "headway/schedule.hpp"
-#include "headway/schedule/parts.hpp"
 #include "headway/solve.hpp"
 #include "headway/study.hpp"
 #include "headway/train.hpp"
 
-namespace headway::io {
-
-class Hdf5InputFile;
-class Hdf5OutputFile;
+namespace headway::jobs {
 
 /// Keeps every other run from a result and its checkpoints while this one is at work on it. It is a
 /// lock on the file RESULT.h5.checkpoint/lock, whose text says who holds it. It ends with the
@@ -65,11 +62,13 @@ class Checkpoints {
   Checkpoints(const std::string& result_path, std::string verb, std::vector<ComputationPart> parts,
               bool force);
 
-  /// Calls `read` with the checkpoint of a part; false when there is none.
-  bool load(std::size_t part, const std::function<void(const Hdf5InputFile&)>& read) const;
-  /// Replaces the checkpoint of a part by what `write` writes. `done`: nothing is left to do.
-  /// Error{kCannotWrite} when the disk is full.
-  void save(std::size_t part, bool done, const std::function<void(Hdf5OutputFile&)>& write) const;
+  /// What the checkpoint of a part holds; nothing when there is none.
+  template <class State>
+  [[nodiscard]] std::optional<State> load(std::size_t part) const;
+  /// Replaces the checkpoint of a part. `done`: nothing is left to do. Error{kCannotWrite} when the
+  /// disk is full.
+  template <class State>
+  void save(std::size_t part, bool done, const State& state) const;
 
  private:
   void look(const std::string& name);
@@ -169,4 +168,4 @@ class PartFiles final : public PartStore<Result> {
   std::optional<PartFolder> folder_;  ///< on the first rank
 };
 
-}  // namespace headway::io
+}  // namespace headway::jobs

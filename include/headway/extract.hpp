@@ -4,34 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "headway/dataset.hpp"
+#include "headway/extract_results.hpp"
 #include "headway/observer.hpp"
 #include "headway/study.hpp"
-#include "headway/theory_results.hpp"
 #include "headway/training/linear_value.hpp"
 #include "headway/training/task_adapters.hpp"
 #include "headway/training/trainer.hpp"
 
 namespace headway {
-
-/// What the trained network itself does on one split of the extracted data.
-struct ExtractedSplit {
-  std::string name;  ///< "train", "test", "validation", or that of another set
-  Index examples = 0;
-  double accuracy = kUndefined;            ///< share of right signs or classes; NaN for real labels
-  double mean_squared_error = kUndefined;  ///< NaN where the loss is a cross-entropy
-};
-
-/// What `extract` returns: a data set for the theory, made from a trained network.
-struct ExtractResult {
-  /// Train, test and further examples ("validation", and those out of distribution) with learned
-  /// queries and keys, attention matrices, or contributions, for the theory.
-  tasks::Dataset dataset;
-  std::vector<ExtractedSplit> splits;
-  MatrixXd order_parameter;  ///< linear-value: U_1 of the trained weights, p x p; else empty
-  /// Contributions: the largest |sum of the parts - embedding| / |embedding| of all examples.
-  double largest_gap = 0.0;
-};
 
 /// `headway extract`: the heads that a trained linear-value network has learned, as a data set of
 /// the theory, and the network's own outputs on it, path by path. `study` is that of the run, with
@@ -71,8 +51,5 @@ ExtractSizes extract_sizes(const Study& study, const std::vector<training::Named
 /// Error{kBadStudy} where the data set needs more than `memory_bytes`. The message names the sizes
 /// and the settings that decide them.
 void require_memory(const ExtractSizes& sizes, double memory_bytes);
-
-/// Error{kBadStudy} unless a run of this study gives heads to extract.
-void check_extractable(const Study& study);
 
 }  // namespace headway

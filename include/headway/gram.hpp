@@ -37,7 +37,4 @@ std::optional<GramResult> gram_on_ranks(const Study& study,
 /// kBadData if a part does not have the examples of its shard, or as gram().
 GramResult merge_grams(std::vector<GramResult> parts);
 
-/// The data set that solve, sample and prune take.
-tasks::Dataset dataset_of(GramResult result, std::string name);
-
 }  // namespace headway

@@ -7,6 +7,7 @@
 #include "headway/core/examples.hpp"
 #include "headway/core/gram.hpp"
 #include "headway/core/record.hpp"
+#include "headway/dataset.hpp"
 #include "headway/types.hpp"
 
 namespace headway {
@@ -86,5 +87,8 @@ void fields(Visitor& visit, Record& r) {
 
 /// What is wrong with the numbers (theory::gram_fault, sizes that do not fit), or "".
 std::string gram_fault(const GramResult& result);
+
+/// The data set that solve, sample and prune take.
+tasks::Dataset dataset_of(GramResult result, std::string name);
 
 }  // namespace headway

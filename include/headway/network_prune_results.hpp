@@ -12,6 +12,17 @@
 
 namespace headway {
 
+/// The theory's scores of the parts of a network that `headway extract` took apart, at one sweep
+/// point.
+struct TheoryScores {
+  std::string label;               ///< for tables: "softmax-prune N = 100 T = 0.1"
+  std::string weights_sha256;      ///< of the network
+  std::vector<std::string> names;  ///< of the parts, "L2H3" and those that begin so for its heads
+  std::vector<double> score;       ///< eq. 53 of the theory
+  std::vector<double> error_rise;  ///< of the predictor's squared error without the part
+  std::vector<double> without_theory;  ///< with 1 as every entry of U_1; empty where not known
+};
+
 /// What removing one head costs on the measured split: the drop of the metric and the rise of the
 /// loss. Both are positive where the network needs the head.
 struct HeadCost {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "headway/solution.hpp"
 #include "headway/theory/kernel_cost.hpp"
 #include "headway/types.hpp"
 
@@ -15,12 +16,6 @@ namespace headway::theory {
 /// The precision of products that only choose search directions. Everything that decides an answer
 /// is in double precision.
 enum class Precision { kDouble, kSingle };
-
-/// The Gaussian predictor at one U on new examples (eqs. 16 and 17): P_test x C each.
-struct Prediction {
-  MatrixXd mean;
-  MatrixXd variance;  ///< of each output alone, noise T not included
-};
 
 /// What the 1/N correction of the mean predictor needs (eq. 42): sums over directions D_m of U_1.
 /// P_test x C each.

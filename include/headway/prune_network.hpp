@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "headway/network_prune_results.hpp"
@@ -10,17 +9,6 @@
 #include "headway/verbs/networks/trained.hpp"
 
 namespace headway {
-
-/// The theory's scores of the parts of a network that `headway extract` took apart, at one sweep
-/// point.
-struct TheoryScores {
-  std::string label;               ///< for tables: "softmax-prune N = 100 T = 0.1"
-  std::string weights_sha256;      ///< of the network
-  std::vector<std::string> names;  ///< of the parts, "L2H3" and those that begin so for its heads
-  std::vector<double> score;       ///< eq. 53 of the theory
-  std::vector<double> error_rise;  ///< of the predictor's squared error without the part
-  std::vector<double> without_theory;  ///< with 1 as every entry of U_1; empty where not known
-};
 
 /// Removes every head of every network from the network itself (src/training/README.md, "Removing
 /// heads"). First each head alone, on every split but train, as zero and as its mean. Then one

@@ -1,16 +1,14 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "headway/action.hpp"
 #include "headway/core/option_table_fwd.hpp"
 #include "headway/core/rng.hpp"
 #include "headway/core/words.hpp"
 #include "headway/observer.hpp"
+#include "headway/solution.hpp"
 
 namespace headway::theory {
 
@@ -57,52 +55,11 @@ struct SaddlePointOptions {
   void validate() const;
 };
 
-/// Why the iteration ended; a summary starts as "was not called".
-struct SaddlePointSummary {
-  bool converged = false;
-  std::string message = "solve_saddle_point was not called";
-  std::string optimizer;
-  int iterations = 0;
-  int evaluations = 0;
-  int hessians = 0;
-  int products = 0;
-  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
-  double gradient_rounding = std::numeric_limits<double>::quiet_NaN();
-  /// One step; log_step is the size of the step that led here, in affine-invariant units.
-  struct Iteration {
-    int iteration = 0;
-    double action = 0.0;
-    double gradient_norm = 0.0;
-    double log_step = 0.0;
-  };
-  std::vector<Iteration> history;
-
-  /// Appends to the history.
-  void record(double action, double norm, double log_step) {
-    history.push_back({static_cast<int>(history.size()), action, norm, log_step});
-  }
-};
-
 /// Where the solver stopped: U there, the action at it, and why it stopped.
 struct SaddlePoint {
   OrderParameters order_parameters;
   Action::Evaluation evaluation;  ///< at order_parameters
   SaddlePointSummary summary;
-};
-
-/// A direction and its product with the Hessian, in geodesic coordinates, and 1 / <s, H s>.
-struct HessianPair {
-  std::vector<MatrixXd> direction;
-  std::vector<MatrixXd> image;
-  double inverse_curvature = 0.0;
-};
-
-/// The state of Newton-CG between two steps. A solution that continues from it has the same bits as
-/// one that never stopped.
-struct SaddlePointState {
-  OrderParameters order_parameters;
-  SaddlePointSummary summary;
-  std::vector<HessianPair> pairs;  ///< those that the preconditioner uses
 };
 
 /// How a long solution is checkpointed. Only Newton-CG calls it; the other methods are short.

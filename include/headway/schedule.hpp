@@ -79,7 +79,7 @@ class SharedStudy {
 };
 
 /// How the result of a unit travels to the first rank, and where the first rank keeps it until all
-/// are there. io::PartFiles keeps result files. All but pack() is called on the first rank alone.
+/// are there. jobs::PartFiles keeps result files. All but pack() is called on the first rank alone.
 template <class Result>
 class PartStore {
  public:

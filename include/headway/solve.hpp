@@ -6,8 +6,8 @@
 
 #include "headway/dataset.hpp"
 #include "headway/observer.hpp"
-#include "headway/saddle_point.hpp"
 #include "headway/shard.hpp"
+#include "headway/solution.hpp"
 #include "headway/theory_results.hpp"
 
 namespace headway {

@@ -7,13 +7,10 @@
 #include "headway/core/record.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/order_parameters.hpp"
-#include "headway/predictor.hpp"
 #include "headway/results/attention_results.hpp"
 #include "headway/results/theory_fields.hpp"
 #include "headway/results/value_results.hpp"
-#include "headway/saddle_point.hpp"
-#include "headway/theory/finite_width.hpp"
-#include "headway/theory/saddle_evidence.hpp"
+#include "headway/solution.hpp"
 #include "headway/types.hpp"
 
 // Below each record, its list of fields (core/record.hpp): names in files and JSON, and meanings.

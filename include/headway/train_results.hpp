@@ -193,4 +193,7 @@ std::string run_label(const std::vector<Setting>& settings, const Study& study);
 /// What keeps a run from being usable, in words; empty when all is well.
 std::string training_fault(const TrainedRun& run);
 
+/// The best accuracy that is possible; "" for tasks whose examples have one right answer each.
+std::string ceilings_text(const std::vector<SplitCeiling>& ceilings);
+
 }  // namespace headway

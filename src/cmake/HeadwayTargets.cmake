@@ -78,7 +78,7 @@ if(HEADWAY_BUILD_FUZZERS)
 elseif(HEADWAY_SANITIZERS)
   set(HEADWAY_LIGHT_OPTIMISATION -O0)
 endif()
-set(HEADWAY_LIGHT_MODULES study results verbs schedule io)
+set(HEADWAY_LIGHT_MODULES study results verbs io jobs)
 # In these modules the address sanitizer does not check use after scope, which saves a fifth of the time to compile. An
 # expression that outlives its matrix is still found, since the matrix frees its numbers. Other modules have the views of
 # texts.

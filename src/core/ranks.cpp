@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <string>
 #include <thread>
 
@@ -63,6 +64,12 @@ RankMessage wait_for_message(Ranks& ranks) {
     if (std::optional<RankMessage> message = ranks.receive()) return *std::move(message);
     std::this_thread::sleep_for(kNap);
   }
+}
+
+void end_all(Ranks& ranks, std::string_view why) {
+  std::cerr << "headway: rank " << ranks.rank() << ": " << why << std::endl;
+  ranks.abort(static_cast<int>(ErrorKind::kInternal));
+  std::abort();  // which the abort of MPI does not come to
 }
 
 std::unique_ptr<Ranks> join_ranks() { return started_ranks() > 1 ? join() : nullptr; }

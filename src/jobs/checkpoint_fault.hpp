@@ -11,7 +11,7 @@
 #include "headway/core/detail_observer.hpp"
 #include "headway/error.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 /// Why a checkpoint could not be written; "" while all could. Such a run stops as after Ctrl-C:
 /// what is finished is printed, and written if there is room. Thread-safe.
@@ -66,6 +66,7 @@ class FaultObserver final : public DetailObserver {
   void detail(std::string_view what, std::string_view more) override {
     tell_detail(inner_, what, more);
   }
+  void message(std::string_view text) override { tell_message(inner_, text); }
   [[nodiscard]] bool interrupted() const override {
     return inner_.interrupted() || fault_.happened();
   }
@@ -75,4 +76,4 @@ class FaultObserver final : public DetailObserver {
   const CheckpointFault& fault_;
 };
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

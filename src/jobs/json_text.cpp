@@ -1,9 +1,9 @@
-#include "json_text.hpp"
+#include "jobs/json_text.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 std::string json_text(const nlohmann::ordered_json& object, int indent) {
   return object.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

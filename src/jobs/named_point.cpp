@@ -1,4 +1,4 @@
-#include "point_option.hpp"
+#include "jobs/named_point.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,14 +7,14 @@
 #include <cmath>
 #include <optional>
 
-#include "course.hpp"
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/choice.hpp"
-#include "table.hpp"
+#include "headway/results/table.hpp"
+#include "jobs/request_keys.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr const char* kBest = "best";
 constexpr double kSameTemperature = 1e-6;  // relative, as in Python
 constexpr std::size_t kMostShown = 12;     // points that a message lists
 
-[[noreturn]] void refuse_point(const Options& options, const SolveResult& solved) {
+[[noreturn]] void refuse_point(const Request& request, const SolveResult& solved) {
   std::vector<std::string> known;
   for (const SolvePoint& point : solved.points) {
     known.push_back(fmt::format("{},{:g}", widths_text(point.widths), point.temperature));
@@ -32,7 +32,7 @@ constexpr std::size_t kMostShown = 12;     // points that a message lists
     known.emplace_back("...");
   }
   throw Error(ErrorKind::kUsage, fmt::format("--point {}: must be best, or a point of {}: {}",
-                                             options.point, options.input, fmt::join(known, "  ")));
+                                             request.point, request.input, fmt::join(known, "  ")));
 }
 
 /// The numbers of "10,0.3"; nothing if one is no number.
@@ -62,9 +62,9 @@ bool is_named(const SolvePoint& point, const std::vector<double>& numbers) {
 
 }  // namespace
 
-PointName point_named(const Options& options, const SolveResult& solved,
+PointName point_named(const Request& request, const SolveResult& solved,
                       const SampleResult* sampled) {
-  if (options.point == kBest) {
+  if (request.point == kBest) {
     if (sampled != nullptr) {
       if (const SamplePoint* best = best_by_evidence(*sampled)) {
         return {best->widths, best->temperature};
@@ -74,55 +74,55 @@ PointName point_named(const Options& options, const SolveResult& solved,
     throw Error(ErrorKind::kBadData,
                 fmt::format("{}: no point has a log evidence, so none is the best; allowed: "
                             "--point WIDTH,T",
-                            options.input));
+                            request.input));
   }
-  const std::optional<std::vector<double>> numbers = numbers_of(options.point);
+  const std::optional<std::vector<double>> numbers = numbers_of(request.point);
   if (numbers && numbers->size() > 1) {
     for (const SolvePoint& point : solved.points) {
       if (is_named(point, *numbers)) return {point.widths, point.temperature};
     }
   }
-  refuse_point(options, solved);
+  refuse_point(request, solved);
 }
 
-void refuse_point_of_networks(const Options& options) {
-  if (options.point.empty()) return;
+void refuse_point_of_networks(const Request& request) {
+  if (request.point.empty()) return;
   throw Error(ErrorKind::kUsage,
               fmt::format("--point {}: must not be given with {}, a result of headway train, which "
                           "has no points",
-                          options.point, options.input));
+                          request.point, request.input));
 }
 
-Options at_named_point(const Options& options) {
-  if (options.point.empty()) return options;
-  if (options.study_text || !io::is_result_file(options.input)) {
+Request at_named_point(const Request& request) {
+  if (request.point.empty()) return request;
+  if (request.study_text || !io::is_result_file(request.input)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--point {}: needs a result of headway solve or sample; {} is none",
-                            options.point, options.input));
+                            request.point, request.input));
   }
   for (const char* key : {"model.widths", "model.temperature"}) {
-    if (!is_set(options, key)) continue;
+    if (!is_set(request, key)) continue;
     throw Error(ErrorKind::kUsage, fmt::format("--point: must not be given with --set {}", key));
   }
   std::optional<SampleResult> sampled;
-  if (io::read_result_kind(options.input) == SampleResult::kVerb) {
-    sampled = io::read_sample_result(options.input);
+  if (io::read_result_kind(request.input) == SampleResult::kVerb) {
+    sampled = io::read_sample_result(request.input);
   }
-  const SolveResult solved = sampled ? sampled->solve : io::read_solve_result(options.input);
-  const PointName point = point_named(options, solved, sampled ? &*sampled : nullptr);
-  Options named = options;
+  const SolveResult solved = sampled ? sampled->solve : io::read_solve_result(request.input);
+  const PointName point = point_named(request, solved, sampled ? &*sampled : nullptr);
+  Request named = request;
   named.overlays.push_back(fmt::format("model.widths=[[{}]]", fmt::join(point.widths, ",")));
   named.overlays.push_back(fmt::format("model.temperature={:.17g}", point.temperature));
   return named;
 }
 
-void warn_of_edge(const Options& options, const SolveResult& solved, const PointName& best,
+void warn_of_edge(const Request& request, const SolveResult& solved, const PointName& best,
                   Observer& observer) {
-  if (options.point != kBest) return;
+  if (request.point != kBest) return;
   const std::string edge = edge_of_sweep(solved, best.widths, best.temperature);
   if (edge.empty()) return;
   observer.warning(fmt::format("{}: the best point has {}; a wider sweep may have a better one",
-                               options.input, edge));
+                               request.input, edge));
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

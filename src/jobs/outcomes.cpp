@@ -1,4 +1,4 @@
-#include "outcomes.hpp"
+#include "jobs/outcomes.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "headway/core/text.hpp"
 #include "headway/results/lookup.hpp"
-#include "table.hpp"
+#include "headway/results/table.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 namespace {
 
@@ -73,4 +73,4 @@ Outcome gram_outcome(const GramResult& result) {
   return {count_text(result.examples(), "example"), false, result.seconds, result.threads};
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

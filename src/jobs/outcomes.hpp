@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "course.hpp"
-#include "headway/gram.hpp"
+#include "headway/gram_results.hpp"
+#include "headway/jobs/job.hpp"
 #include "headway/sample_results.hpp"
-#include "headway/train.hpp"
+#include "headway/train_results.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 /// For verbs of the theory: every point must have converged and be finite.
 Outcome solve_outcome(const SolveResult& result, double seconds);
@@ -31,4 +31,4 @@ Outcome train_outcome(const TrainResult& result);
 /// A Gram matrix has no way to be unusable.
 Outcome gram_outcome(const GramResult& result);
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

@@ -1,13 +1,13 @@
-#include "plan.hpp"
+#include "jobs/plan.hpp"
 
 #include <fmt/format.h>
 
 #include "headway/core/text.hpp"
+#include "headway/results/table.hpp"
 #include "headway/study/study_hash.hpp"
-#include "json_text.hpp"
-#include "table.hpp"
+#include "jobs/json_text.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 std::string plan_text(const TheoryPlan& plan, const Study& study, const std::string& verb,
                       const std::string& output) {
@@ -81,4 +81,4 @@ std::string plan_json(const TheoryPlan& plan, const Study& study, const std::str
   return json_text(out);
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

@@ -4,11 +4,11 @@
 
 #include "headway/verbs/theory/plan.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 // What --dry-run prints for verbs of the theory.
 std::string plan_text(const TheoryPlan& plan, const Study& study, const std::string& verb,
                       const std::string& output);
 std::string plan_json(const TheoryPlan& plan, const Study& study, const std::string& verb);
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

@@ -1,4 +1,4 @@
-#include "shipped_studies.hpp"
+#include "headway/jobs/shipped_studies.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "headway/core/plugin.hpp"
 #include "headway/error.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 namespace {
 
@@ -84,4 +84,4 @@ std::string find_input(const std::string& input) {
                   input, guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)));
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

@@ -1,29 +1,14 @@
-#include "train_plan.hpp"
+#include "jobs/train_plan.hpp"
 
 #include <fmt/format.h>
 
 #include "headway/core/text.hpp"
+#include "headway/results/table.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/training/backend.hpp"
-#include "json_text.hpp"
-#include "table.hpp"
+#include "jobs/json_text.hpp"
 
-namespace headway::cli {
-
-std::string ceilings_text(const std::vector<SplitCeiling>& ceilings) {
-  if (ceilings.empty()) return "";
-  std::string out = "best possible accuracy of a solver that knows the rule sets:";
-  for (const auto& [split, best] : ceilings) {
-    out += fmt::format("{} {} {}", split == ceilings.front().split ? "" : ",", split,
-                       measured_text(best.accuracy, best.accuracy_error));
-  }
-  const tasks::SravenCeiling& most = ceilings.back().best;
-  out += fmt::format(
-      "\n{:.1f} % of the instances have several possible answers; in {:.2f} % wrong rules explain "
-      "all features at once\n",
-      100.0 * most.several_answers, 100.0 * most.every_feature_wrong);
-  return out;
-}
+namespace headway::jobs {
 
 std::string train_plan_text(const Study& study, const TrainPlan& plan, const std::string& output) {
   const std::vector<PlannedRun>& runs = plan.runs;
@@ -91,4 +76,4 @@ std::string train_plan_json(const Study& study, const TrainPlan& plan) {
   return json_text(out, -1);
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

@@ -5,7 +5,7 @@
 
 #include "headway/train.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 /// One run of a plan, for --dry-run.
 struct PlannedRun {
@@ -29,7 +29,4 @@ std::string train_plan_text(const Study& study, const TrainPlan& plan, const std
 /// those of every run under "runs".
 std::string train_plan_json(const Study& study, const TrainPlan& plan);
 
-/// The best accuracy that is possible; "" for tasks whose examples have one right answer each.
-std::string ceilings_text(const std::vector<SplitCeiling>& ceilings);
-
-}  // namespace headway::cli
+}  // namespace headway::jobs

@@ -1,4 +1,4 @@
-#include "trained_data.hpp"
+#include "jobs/trained_data.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,7 +15,7 @@
 #include "headway/study/sweep.hpp"
 #include "headway/train.hpp"
 
-namespace headway::cli {
+namespace headway::jobs {
 
 namespace {
 
@@ -40,9 +40,9 @@ std::set<std::string> data_of(const Study& study) {
 
 }  // namespace
 
-TaskFiles task_files(const Options& options) {
+TaskFiles task_files(const Request& request) {
   TaskFiles files = io::task_files();
-  files.arrays = [input = options.input, given = options.examples,
+  files.arrays = [input = request.input, given = request.examples,
                   read = files.arrays](const std::string& path) {
     if (given != nullptr) return given;
     refuse_arrays_in_memory(input, path);
@@ -61,15 +61,15 @@ void refuse_arrays_in_memory(const std::string& input, const std::string& file_p
                           input));
 }
 
-void require_training_data(const Options& options, std::vector<std::string> overlays,
+void require_training_data(const Request& request, std::vector<std::string> overlays,
                            const std::string& data_hash, Observer& observer) {
   const auto other_sets = std::erase_if(overlays, [](const std::string& overlay) {
     return io::overlay_key(overlay) == "task.out_of_distribution";
   });
-  const Study study = io::read_study(options.input, overlays).study;
+  const Study study = io::read_study(request.input, overlays).study;
   const std::string files = files_of(study);
   if (files.empty()) return;
-  const TaskMaker make_task = headway::make_task_maker(task_files(options));
+  const TaskMaker make_task = headway::make_task_maker(task_files(request));
   std::vector<std::string> hashes;
   try {
     for (const TrainRun& run : headway::train_runs(study)) {
@@ -87,18 +87,18 @@ void require_training_data(const Options& options, std::vector<std::string> over
                 fmt::format("{}: task.files are not the images that this network was trained on: "
                             "must be the same images, else the test set would have characters that "
                             "it has seen",
-                            options.input));
+                            request.input));
   }
   const char* what = study.task.kind() == TaskKind::kText ? "text" : "file of arrays";
   throw Error(ErrorKind::kBadData,
               fmt::format("{}: task.file = {} is not the {} that this network was trained on: must "
                           "be the same {}, else its further sets might have examples that it has "
                           "seen",
-                          options.input, files, what, what));
+                          request.input, files, what, what));
 }
 
-void warn_of_replaced_data(const Options& options, const Job& job, const std::string& data_hash,
-                           Observer& observer) {
+void warn_of_replaced_data(const Job& job, const std::string& data_hash, Observer& observer) {
+  const Request& request = job.request;
   if (job.origin != io::StudyOrigin::kResultFile) return;
   const std::string files = files_of(job.study);
   if (files.empty()) return;
@@ -106,14 +106,14 @@ void warn_of_replaced_data(const Options& options, const Job& job, const std::st
   constexpr std::array<std::string_view, 4> kTheory = {"solve", "align", "prune", "sample"};
   constexpr std::array<std::string_view, 2> kTraining = {"train", "latents"};
   const bool trains = headway::is_training_task(job.study.task.kind());
-  const std::string kind = io::read_result_kind(options.input);
+  const std::string kind = io::read_result_kind(request.input);
   const auto is_one = [&kind](const auto& kinds) {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   };
   if (trains ? !is_one(kTraining) : !is_one(kTheory)) return;
-  const ResultProvenance stored = io::read_result_provenance(options.input);
+  const ResultProvenance stored = io::read_result_provenance(request.input);
   if (stored.data_hash == data_hash) return;
-  const Study earlier = io::parse_study(stored.study_toml, options.input);
+  const Study earlier = io::parse_study(stored.study_toml, request.input);
   const bool same_task =
       headway::section_text(earlier, "task") == headway::section_text(job.study, "task") &&
       headway::task_seed(earlier) == headway::task_seed(job.study);
@@ -121,7 +121,7 @@ void warn_of_replaced_data(const Options& options, const Job& job, const std::st
   observer.warning(
       fmt::format("{}: was computed from other data than {} holds now; what follows "
                   "is a new computation, not the same again",
-                  options.input, files));
+                  request.input, files));
 }
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

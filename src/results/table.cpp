@@ -1,15 +1,20 @@
-#include "table.hpp"
+#include "headway/results/table.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "headway/core/text.hpp"
 #include "headway/core/utf8.hpp"
 
-namespace headway::cli {
+namespace headway {
 namespace {
 
 constexpr std::string_view kGap = "  ";
@@ -35,6 +40,19 @@ std::string with_decimals(double value, double error, int decimals, const char* 
 }
 
 }  // namespace
+
+std::size_t terminal_columns(int descriptor) {
+  winsize size = {};
+  const bool told = isatty(descriptor) != 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0;
+  if (told && size.ws_col > 0) return size.ws_col;
+  const char* set = std::getenv("COLUMNS");  // NOLINT(concurrency-mt-unsafe): nothing sets it
+  const std::string_view text = set == nullptr ? "" : set;
+  std::size_t columns = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return failure == std::errc() && end == text.data() + text.size() ? columns : 0;
+}
+
+std::size_t output_columns() { return terminal_columns(STDOUT_FILENO); }
 
 Table::Table(std::vector<std::string> header, std::size_t keys) : keys_(keys) {
   for (std::size_t j = 0; j < header.size(); ++j) {
@@ -215,4 +233,4 @@ std::string decimals_text(const std::vector<double>& values, const char* format)
   return values.size() > kMost ? out + " ..." : out;
 }
 
-}  // namespace headway::cli
+}  // namespace headway

@@ -5,6 +5,7 @@
 
 #include "headway/error.hpp"
 #include "headway/numerics/statistics.hpp"
+#include "headway/results/table.hpp"
 #include "headway/train_results.hpp"
 #include "results/by_label.hpp"
 
@@ -184,6 +185,21 @@ std::string training_fault(const TrainedRun& run) {
     }
   }
   return "";
+}
+
+std::string ceilings_text(const std::vector<SplitCeiling>& ceilings) {
+  if (ceilings.empty()) return "";
+  std::string out = "best possible accuracy of a solver that knows the rule sets:";
+  for (const auto& [split, best] : ceilings) {
+    out += fmt::format("{} {} {}", split == ceilings.front().split ? "" : ",", split,
+                       measured_text(best.accuracy, best.accuracy_error));
+  }
+  const tasks::SravenCeiling& most = ceilings.back().best;
+  out += fmt::format(
+      "\n{:.1f} % of the instances have several possible answers; in {:.2f} % wrong rules explain "
+      "all features at once\n",
+      100.0 * most.several_answers, 100.0 * most.every_feature_wrong);
+  return out;
 }
 
 }  // namespace headway

@@ -16,7 +16,7 @@ from header_chains import chains_of, included_by
 from trees import ROOT, SOURCE_SUFFIXES, MadeTree, RealTree, files_of, first_tier_stem, root_asked_for, sources_of
 
 # core <- numerics <- {tasks, model, sampling} <- {theory, posterior, training, analysis}
-#      <- study <- results <- verbs <- schedule <- io <- apps
+#      <- study <- results <- {verbs, io} <- jobs <- apps
 ARROWS = {
     "core": set(),
     "numerics": {"core"},
@@ -28,19 +28,21 @@ ARROWS = {
     "posterior": {"core", "numerics", "model", "sampling", "theory"},
     "training": {"core", "numerics", "model", "tasks"},
 }
-for higher in ("study", "results", "verbs", "schedule", "io"):
+for higher in ("study", "results"):
     ARROWS[higher] = set(ARROWS)
+ARROWS["verbs"] = ARROWS["io"] = ARROWS["results"] | {"results"}  # files know records, not computations
+ARROWS["jobs"] = set(ARROWS)
 # What users call lies in include/headway/ itself, and belongs to a module all the same.
 FIRST_TIER = {
     "core": "error observer types",
     "tasks": "dataset",
     "model": "architecture path_features",
-    "theory": "action order_parameters path_kernels predictor saddle_point",
+    "theory": "action order_parameters path_kernels predictor saddle_point solution",
     "study": "shard study theory_options train_task",
-    "results": "evaluate_results gram_results latents_results network_predict_results network_prune_results predict_results provenance prune_results rank_results sample_results theory_results train_results",
+    "results": "evaluate_results extract_results gram_results latents_results network_predict_results network_prune_results predict_results provenance prune_results rank_results sample_results theory_results train_results",
     "verbs": "align evaluate extract gram latents predict predict_networks prune prune_network rank sample solve train",
-    "schedule": "schedule",
-    "io": "checkpoints dataset_file headway result_file study_file",
+    "io": "dataset_file result_file study_file",
+    "jobs": "checkpoints headway schedule",
 }
 FIRST_TIER_MODULES = {name: module for module, names in FIRST_TIER.items() for name in names.split()}
 UMBRELLA = "include/headway/headway.hpp"
@@ -50,7 +52,7 @@ SEPARATE_ROOMS = [("verbs/theory", "verbs/networks")]  # folders of which neithe
 THIRD_PARTY = [
     (r"(hdf5|H5\w*)\.h", ("src/io/", "tests/", "apps/benchmarks/")),
     (r"toml\+\+/.*", ("src/study/",)),
-    (r"nlohmann/.*", ("src/io/", "apps/cli/", "tests/")),
+    (r"nlohmann/.*", ("src/io/", "src/jobs/", "apps/cli/", "tests/")),
     (r"png(conf)?\.h|zip(conf)?\.h|z(lib|conf)\.h", ("src/io/", "tests/")),
     (r"sentencepiece_\w+\.h", ("src/tasks/bpe/",)),
     (r"mpi\.h", ("src/core/mpi/",)),
@@ -211,6 +213,7 @@ STANDARD_NAMES = {
     "optional": "optional",
     "span": "span", "stdexcept": "domain_error runtime_error", "string": "string to_string", "string_view": "string_view",
     "thread": "jthread", "tuple": "tuple",
+    "typeinfo": "type_info",
     "type_traits": "is_arithmetic_v is_const_v is_floating_point_v is_same_v is_signed_v remove_const_t",
     "utility": "move pair swap", "variant": "get_if holds_alternative variant", "vector": "vector",
 }

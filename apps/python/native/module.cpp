@@ -1,4 +1,4 @@
-// The extension module headway._native: the verbs of the program on studies and arrays in memory.
+// The extension module headway._native: the jobs of the verbs on studies and arrays in memory.
 // It is called by the package alone, which has checked the arguments; what users see is
 // apps/python/headway/.
 #include <pybind11/pybind11.h>
@@ -14,15 +14,14 @@
 #include "headway/core/ranks.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
+#include "headway/jobs/job.hpp"
+#include "headway/jobs/shipped_studies.hpp"
 #include "headway/numerics/blas.hpp"
 #include "headway/path_kernels.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study_file.hpp"
 #include "headway/verbs/theory/action.hpp"
-#include "shipped_studies.hpp"
-#include "theory_course.hpp"
 #include "tree.hpp"
-#include "verbs.hpp"
 #include "watcher.hpp"
 
 extern "C" {
@@ -33,8 +32,7 @@ void openblas_set_num_threads(int);
 namespace headway::python {
 namespace {
 
-using cli::Computation;
-using cli::Options;
+using jobs::Job;
 
 /// Computations thread by themselves, with BLAS on one thread a call. numpy may use the same BLAS,
 /// and gets it back as it was when the last computation ends: the number is one for the process,
@@ -101,7 +99,7 @@ void leave_ranks(bool failed) {
 
 /// What headway/api/compute.py says of a computation.
 struct Request {
-  Options options;
+  jobs::Request of_job;
   py::object progress, warning, note;
   bool main_thread = false;
 };
@@ -114,7 +112,7 @@ T taken(const py::dict& given, const char* name, T otherwise) {
 
 Request request_of(const py::dict& given) {
   Request request;
-  Options& options = request.options;
+  jobs::Request& options = request.of_job;
   options.input = given["input"].cast<std::string>();
   options.study_text = taken(given, "text", std::optional<std::string>{});
   options.overlays = taken(given, "overlays", std::vector<std::string>{});
@@ -123,8 +121,8 @@ Request request_of(const py::dict& given) {
   options.new_inputs = taken(given, "new_inputs", std::shared_ptr<tasks::Dataset>{});
   options.new_text = taken(given, "new_text", std::optional<std::string>{});
   options.more_inputs = taken(given, "more_inputs", std::vector<std::string>{});
-  const auto earlier = taken(given, "earlier", std::shared_ptr<Computation>{});
-  if (earlier) options.reusable = earlier->reusable;
+  const auto earlier = taken(given, "earlier", std::shared_ptr<Job>{});
+  if (earlier) options.reusable = earlier->reusable();
   options.output = taken(given, "output", std::string{});
   options.force = taken(given, "force", false);
   options.dry_run = taken(given, "dry_run", false);
@@ -134,12 +132,11 @@ Request request_of(const py::dict& given) {
   options.shard = taken(given, "shard", std::string{});
   options.task = taken(given, "task", std::string{});
   options.command = taken(given, "command", std::vector<std::string>{});
-  options.quiet = true;
   request.main_thread = taken(given, "main_thread", false);
   request.progress = taken(given, "progress", py::object(py::none()));
   request.warning = taken(given, "warning", py::object(py::none()));
   request.note = taken(given, "note", py::object(py::none()));
-  if (!options.study_text) options.input = cli::find_input(options.input);
+  if (!options.study_text) options.input = jobs::find_input(options.input);
   return request;
 }
 
@@ -147,11 +144,11 @@ Request request_of(const py::dict& given) {
 template <class Work>
 auto run_free(Request& request, const Work& work) {
   Watcher watcher(request.progress, request.warning, request.note);
-  const StopOnInterrupt stopping(request.main_thread, request.options.ranks != nullptr);
+  const StopOnInterrupt stopping(request.main_thread, request.of_job.ranks != nullptr);
   const BlasOnOneThread blas;
   auto guarded = [&] {
     const py::gil_scoped_release free;
-    return work(request.options, watcher);
+    return work(request.of_job, watcher);
   };
   try {
     auto result = guarded();
@@ -165,14 +162,14 @@ auto run_free(Request& request, const Work& work) {
 
 /// Several ranks share what they can, unless each was given a part of its own. All else every rank
 /// computes for itself, and the first writes files.
-void place_on_ranks(const cli::Verb& verb, Request& request) {
-  Options& options = request.options;
+void place_on_ranks(const std::string& verb, Request& request) {
+  jobs::Request& options = request.of_job;
   if (!options.shard.empty()) return;
   Ranks* ranks = join_own_ranks();
   if (ranks == nullptr) return;
-  if (verb.share) {
+  if (jobs::ranks_share(verb)) {
     if (!request.main_thread) {
-      throw Error(ErrorKind::kUsage, "on several ranks (mpirun) " + verb.name +
+      throw Error(ErrorKind::kUsage, "on several ranks (mpirun) " + verb +
                                          " can be called from the main thread alone");
     }
     options.ranks = ranks;
@@ -183,37 +180,31 @@ void place_on_ranks(const cli::Verb& verb, Request& request) {
   if (!ranks->is_first()) request.progress = request.warning = request.note = py::none();
 }
 
-std::shared_ptr<Computation> compute(const std::string& name, const py::dict& given) {
+std::shared_ptr<Job> compute(const std::string& verb, const py::dict& given) {
   Request request = request_of(given);
-  const cli::Verb* verb = cli::find_verb(name);
-  if (verb == nullptr || !verb->compute) {
-    throw Error(ErrorKind::kUsage, name + ": no verb that computes");
-  }
-  place_on_ranks(*verb, request);
-  return run_free(request, [verb](const Options& options, Observer& observer) {
-    if (options.ranks != nullptr) {
-      return std::make_shared<Computation>(verb->share(options, observer).value());
-    }
-    auto done = std::make_shared<Computation>(verb->compute(options, observer));
-    if (options.dry_run) return done;
+  place_on_ranks(verb, request);
+  return run_free(request, [&verb](const jobs::Request& asked, Observer& observer) {
+    std::shared_ptr<Job> job = jobs::make_job(verb, asked);
+    job->carry_out(observer);
+    if (asked.dry_run || asked.ranks != nullptr) return job;  // ranks have written the files
     try {
-      done->write_files();
+      job->write_files();
     } catch (const Error& error) {  // the exception of Python holds the result
       if (error.kind() != ErrorKind::kCannotWrite) throw;
-      done->unwritten = error.what();
-      return done;
+      job->unwritten = error.what();
+      return job;
     }
-    if (done->remove_checkpoints && !done->outcome.interrupted) done->remove_checkpoints();
-    return done;
+    if (!job->outcome().interrupted) job->remove_checkpoints();
+    return job;
   });
 }
 
 std::shared_ptr<theory::Action> action_of(const py::dict& given) {
   Request request = request_of(given);
-  return run_free(request, [](const Options& options, Observer& observer) {
-    const headway::Study study = cli::study_of(options).study;
+  return run_free(request, [](const jobs::Request& options, Observer& observer) {
+    const headway::Study study = jobs::study_of(options).study;
     return std::make_shared<theory::Action>(
-        headway::make_action(study, cli::theory_data(options, study), observer));
+        headway::make_action(study, jobs::theory_data(options, study), observer));
   });
 }
 
@@ -275,7 +266,7 @@ py::dict options_of_sections() {
 
 std::string resolved_study(const py::dict& given) {
   const Request request = request_of(given);
-  return io::write_study(cli::study_of(request.options).study);
+  return io::write_study(jobs::study_of(request.of_job).study);
 }
 
 // pybind11 fixes the type. NOLINTNEXTLINE(performance-unnecessary-value-param)
@@ -291,35 +282,30 @@ void translate_error(std::exception_ptr pointer) {
 
 void define_computation(py::module_& module) {
   using headway::ResultProvenance;
-  const auto with_hash = [](const Computation& done, const std::string& data_hash) {
+  const auto with_hash = [](const Job& done, const std::string& data_hash) {
     ResultProvenance origin = done.provenance;
     if (!data_hash.empty()) origin.data_hash = data_hash;
     return origin;
   };
-  py::class_<Computation, std::shared_ptr<Computation>>(
-      module, "Computation", "What a verb computed, and can still print and write.")
-      .def_property_readonly("plan", [](const Computation& done) { return done.plan; })
-      .def_property_readonly("kind", [](const Computation& done) { return done.kind; })
-      .def_property_readonly("faults", [](const Computation& done) { return done.outcome.faults; })
-      .def_property_readonly("unwritten", [](const Computation& done) { return done.unwritten; })
+  py::class_<Job, std::shared_ptr<Job>>(module, "Computation",
+                                        "What a verb computed, and can still write.")
+      .def_property_readonly("plan", &Job::planned)
+      .def_property_readonly("kind", &Job::kind)
+      .def_property_readonly("faults", [](const Job& done) { return done.outcome().faults; })
+      .def_property_readonly("unwritten", [](const Job& done) { return done.unwritten; })
       .def_property_readonly("interrupted",
-                             [](const Computation& done) { return done.outcome.interrupted; })
-      .def_property_readonly("lends",
-                             [](const Computation& done) { return done.reusable != nullptr; })
-      .def_property_readonly("study",
-                             [](const Computation& done) { return done.provenance.study_toml; })
-      .def(
-          "text", [](const Computation& done) { return done.print(); },
-          "The table that the program prints.")
+                             [](const Job& done) { return done.outcome().interrupted; })
+      .def_property_readonly("lends", [](Job& done) { return done.reusable() != nullptr; })
+      .def_property_readonly("study", [](const Job& done) { return done.provenance.study_toml; })
       .def(
           "tree",
-          [](const Computation& done) {
+          [](const Job& done) {
             Tree tree;
             done.show(done.provenance, tree);
             return tree.root();
           },
           "What the result file would hold: (attributes, members) of its root.")
-      .def("save", [with_hash](const Computation& done, const std::string& file_path, bool force,
+      .def("save", [with_hash](const Job& done, const std::string& file_path, bool force,
                                const std::string& data_hash) {
         done.save(with_hash(done, data_hash), file_path, force);
       });

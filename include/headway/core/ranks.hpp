@@ -68,6 +68,10 @@ void in_step(Ranks& ranks, const Step& step) {
   }
 }
 
+/// Ends all ranks because of a fault on this one that the others would wait for, and says why on
+/// standard error.
+[[noreturn]] void end_all(Ranks& ranks, std::string_view why);
+
 /// Joins the others if this process is one of several that mpirun or srun started, as the
 /// environment tells; null if it is alone. Only in the first case the plugin that is linked with
 /// MPI is loaded. Error{kUnavailable} when that fails.

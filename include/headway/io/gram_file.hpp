@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "headway/gram.hpp"
+#include "headway/gram_results.hpp"
 #include "headway/provenance.hpp"
 
 namespace headway::io {

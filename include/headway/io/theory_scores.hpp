@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "headway/prune_network.hpp"
+#include "headway/network_prune_results.hpp"
 
 namespace headway::io {
 

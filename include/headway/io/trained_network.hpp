@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "headway/extract.hpp"
+#include "headway/extract_results.hpp"
+#include "headway/observer.hpp"
+#include "headway/results/trained_network.hpp"
 #include "headway/study.hpp"
-#include "headway/verbs/networks/trained.hpp"
 
 namespace headway::io {
 

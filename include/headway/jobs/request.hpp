@@ -1,22 +1,30 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "computation.hpp"
+#include "headway/dataset.hpp"
+#include "headway/study_file.hpp"
 #include "headway/tasks/example_arrays.hpp"
+#include "headway/train_results.hpp"
 
 namespace headway {
 class Ranks;
 }
 
-namespace headway::cli {
+namespace headway::jobs {
 
-/// The command line, parsed. options_of() says which of them a verb takes.
-struct Options {
+class TrainWatch;
+struct Reusable;
+
+/// What a job is asked to do, by the command line or by a call in Python. Each verb looks at its
+/// own part of it.
+struct Request {
   std::string input;                     ///< study, data set or result
   std::vector<std::string> more_inputs;  ///< of verbs that take several files
   std::vector<std::string> overlays;     ///< --set section.key=value, in order
@@ -29,19 +37,13 @@ struct Options {
   std::string form;         ///< extract --form; empty: not given
   std::string theory;       ///< prune --theory, files joined by commas; empty: not given
   std::string task;  ///< --task: a study whose [task] a trained network is put on; empty: its own
-  bool calibrate = false;  ///< --calibrate
-  std::string point;       ///< --point, "best" or "10,0.3"; empty: all points
-  std::string shard;       ///< --shard, "i/n"; empty: the whole study
-  std::string topic;   ///< of help: a verb, or a key of study files; of completion: a shell; empty:
-                       ///< not given
-  std::string folder;  ///< help --write; empty: not given
-  bool manual = false;      ///< help --man
-  bool names_only = false;  ///< studies --names
-  bool json = false;
-  bool dry_run = false;
-  bool force = false;
-  bool quiet = false;
-  bool verbose = false;
+  bool calibrate = false;            ///< --calibrate
+  std::string point;                 ///< --point, "best" or "10,0.3"; empty: all points
+  std::string shard;                 ///< --shard, "i/n"; empty: the whole study
+  bool json = false;                 ///< a plan is one JSON object
+  bool dry_run = false;              ///< only a plan
+  bool force = false;                ///< the output may exist
+  bool verbose = false;              ///< what there is for training is noted
   Ranks* ranks = nullptr;            ///< where this process is one of several; not owned
   bool everywhere = false;           ///< each of them wants the result, as in Python
   std::vector<std::string> command;  ///< the arguments as given, for provenance
@@ -53,9 +55,20 @@ struct Options {
   std::shared_ptr<const Reusable> reusable;          ///< of an earlier computation; null: none
   /// Of task.kind "arrays", in place of its file.
   std::shared_ptr<const tasks::ExampleArrays> examples;
+  // Who hears of the runs of a training:
+  TrainWatch* watch = nullptr;  ///< their progress; not owned
+  /// Each record as it is made; of several ranks all of them at the end, run by run.
+  std::function<void(std::size_t run, const TrainedRun&, const training::TrainRecord&)> record;
 
   /// --set, --seed, --threads and the verbs' own options, as --set would give them.
   [[nodiscard]] std::vector<std::string> study_overlays() const;
 };
 
-}  // namespace headway::cli
+/// The study that is asked for: that of Request::study_text where there is one.
+io::LoadedStudy study_of(const Request& request);
+
+/// The examples of a study of the theory: from memory where the request has them, else read from a
+/// file or made.
+tasks::Dataset theory_data(const Request& request, const Study& study);
+
+}  // namespace headway::jobs

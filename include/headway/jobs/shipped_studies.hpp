@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace headway::cli {
+namespace headway::jobs {
 
 /// A study that comes with Headway, as comments in its file describe it: lines such as
 /// "# About: ...", "# Verbs: solve, align" and "# Time: a second".
@@ -22,4 +22,4 @@ std::vector<ShippedStudy> shipped_studies();
 /// Error{kMissingFile} with the nearest name for a bare name that is neither.
 std::string find_input(const std::string& input);
 
-}  // namespace headway::cli
+}  // namespace headway::jobs

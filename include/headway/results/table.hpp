@@ -1,12 +1,20 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "headway/types.hpp"
-#include "terminal.hpp"
 
-namespace headway::cli {
+// How results are written as text: tables of columns, lines that fit the terminal, numbers with
+// the digits that mean something.
+namespace headway {
+
+/// Columns of the terminal behind a stream. COLUMNS, where it is none or does not tell; 0 without
+/// either.
+std::size_t terminal_columns(int descriptor);
+/// The same of standard output.
+std::size_t output_columns();
 
 /// Plain-text table: columns two spaces apart, right-aligned to their widest entry, but those whose
 /// header ends in '<' (which is not printed) left-aligned.
@@ -77,4 +85,4 @@ std::string diagonal_text(const MatrixXd& matrix, Index most = 6);
 /// The entries, each through a format, cut after twelve.
 std::string decimals_text(const std::vector<double>& values, const char* format = "{:.3f}");
 
-}  // namespace headway::cli
+}  // namespace headway

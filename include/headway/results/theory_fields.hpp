@@ -4,7 +4,7 @@
 
 #include "headway/core/record.hpp"
 #include "headway/order_parameters.hpp"
-#include "headway/saddle_point.hpp"
+#include "headway/solution.hpp"
 
 // Names in files and JSON of what the theory computes. The theory itself knows of no files. The
 // lists are in its namespace, where argument-dependent lookup finds them.

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <limits>
-#include <string>
 #include <vector>
 
 #include "headway/observer.hpp"
@@ -13,25 +11,6 @@ class ActionCurvature;
 struct HessianProbes;
 class RepeatedPredictor;
 
-/// Posterior means to first order beyond the saddle point, in 1/N (eqs. 40 and 41):
-///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),
-///   Sigma = 2 (d2S/dx2)^{-1},   D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,
-/// with error bars sqrt(Sigma_ii). The predictor, with derivatives at the saddle point (eq. 42):
-///   E[f] = f(E[U]) + 1/2 tr(f'' Sigma),
-///   Var[f] = variance(E[U]) + f' Sigma f' + 1/2 tr(variance'' Sigma).
-/// Errors of both are of order 1/N^2. The last term is never positive. Where it exceeds the others,
-/// the width is too small for a first correction, and the variance is NaN.
-struct FiniteWidthCorrection {
-  bool defined = false;
-  std::string reason;         ///< why not
-  OrderParameters mean;       ///< E[U]
-  OrderParameters deviation;  ///< sqrt(Sigma_ii) of every entry
-  Prediction prediction;      ///< on the test examples, if any
-  /// With random probes: the largest standard error of an entry of the mean, divided by that
-  /// entry's deviation. 0 if the Hessian was computed.
-  double probe_error = 0.0;
-};
-
 /// Smallest eigenvalue of the Hessian of S / max N in the independent entries of all U_l and U_a
 /// jointly: positive at a minimum. NaN if the Hessian is not finite.
 double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_hessian);
@@ -40,7 +19,16 @@ double smallest_hessian_eigenvalue(const Action& action, const MatrixXd& svec_he
 /// along every column of a square root of Sigma.
 double finite_width_flops(const Action& action);
 
-/// The correction from the Hessian. `test` predicts on the examples that a prediction is wanted
+/// Posterior means to first order beyond the saddle point, in 1/N (eqs. 40 and 41):
+///   E[x]_i = x*_i - sum_j Sigma_ij ( 1/2 dD/dx_j + 1/4 sum_kl S_jkl Sigma_kl ),
+///   Sigma = 2 (d2S/dx2)^{-1},   D = sum_l (C p_l + 1) logdet U_l + (C + 1) logdet U_a,
+/// with error bars sqrt(Sigma_ii). The predictor, with derivatives at the saddle point (eq. 42):
+///   E[f] = f(E[U]) + 1/2 tr(f'' Sigma),
+///   Var[f] = variance(E[U]) + f' Sigma f' + 1/2 tr(variance'' Sigma).
+/// Errors of both are of order 1/N^2. The last term is never positive. Where it exceeds the others,
+/// the width is too small for a first correction, and the variance is NaN.
+///
+/// From the Hessian. `test` predicts on the examples that a prediction is wanted
 /// for; null: none. Errors: none; an undefined or interrupted correction says why. Cost:
 /// finite_width_flops().
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <limits>
-#include <string>
-
 #include "headway/saddle_point.hpp"
 
 namespace headway::theory {
@@ -31,18 +28,7 @@ struct HessianProbes;
 /// because it leaves out how much narrower than the prior the posterior is. At fixed P the errors
 /// are O(1/N^2) and O(1/N). Where some N_l < d_l the Wisharts are singular, and both are formal, as
 /// is the saddle point.
-struct SaddleEvidence {
-  double leading_order = std::numeric_limits<double>::quiet_NaN();
-  /// By Laplace's method if the Hessian is known and positive definite, else to leading order.
-  double log_evidence = std::numeric_limits<double>::quiet_NaN();
-  /// Of Laplace's method: standard error of log_evidence from random probes of the Hessian, 0 if
-  /// the Hessian was at hand.
-  double error = std::numeric_limits<double>::quiet_NaN();
-  std::string method;  ///< of log_evidence: "laplace", "leading_order", or "" if undefined
-
-  [[nodiscard]] bool is_laplace() const { return method == "laplace"; }
-};
-
+///
 /// `svec_hessian`: Action::hessian at the saddle point, or empty when it was not computed. NaN
 /// where the saddle point is not finite. Laplace's method is taken if there is a positive definite
 /// Hessian. Cost: one Cholesky factorisation of the Hessian.

@@ -1,12 +1,15 @@
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "headway/io/checkpoint_file.hpp"
 
 #include <filesystem>
 #include <string_view>
+#include <type_traits>
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
+#include "headway/core/record.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/provenance.hpp"
+#include "headway/results/result_fields.hpp"
 #include "io/hdf5/describe.hpp"
 #include "io/hdf5/isolated.hpp"
 #include "io/hdf5/record.hpp"
@@ -14,13 +17,25 @@
 #include "results/progress_text.hpp"
 
 namespace headway::io {
+
+template <class Visitor, RecordOf<CheckpointHeader> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("kind", r.verb, "the verb that wrote it");
+  visit("study_hash", r.study_hash, "of the keys that decide the numbers");
+  visit("study_toml", r.study_toml, "the resolved study");
+  visit("data_hash", r.data_hash, "content of the data");
+  visit("headway_version", r.version, "of the program that wrote it");
+  visit("done", r.done, "nothing is left to do");
+  visit("seconds", r.seconds, "of all calls on this result until it was written",
+        {.optional = true});
+}
+
 namespace {
 
 constexpr const char* kSchema = "headway-checkpoint";
 constexpr std::int64_t kMajor = 3;
 constexpr std::int64_t kMinor = 0;
 constexpr std::size_t kHashDigits = 64;
-constexpr int kTries = 5;
 // Before 2.0 checkpoints of `sample` were not HDF5, and those of `train` had no digest at the end.
 constexpr std::string_view kOldSample = "headway-sample-checkpoint 1\n";
 
@@ -68,61 +83,11 @@ void refuse_checkpoint(const std::string& file_path, const std::string& differen
        file_path, differences);
 }
 
-std::string checkpoint_folder_of(const std::string& result_path) {
-  return result_path + ".checkpoint";
-}
+namespace {
 
-void require_checkpoint_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code failure, ignored;
-  const fs::file_status status = fs::status(folder, failure);
-  const bool dangling = !fs::exists(status) && fs::is_symlink(fs::symlink_status(folder, ignored));
-  if (dangling || (fs::exists(status) && !fs::is_directory(status))) {
-    fail(ErrorKind::kCannotWrite,
-         "{}: exists and is not a folder; checkpoints need a folder of this name", folder);
-  }
-  if (failure == std::errc::filename_too_long) {
-    fail(ErrorKind::kCannotWrite, "{}: checkpoints need a folder of this name: {}", folder,
-         failure.message());
-  }
-}
-
-void write_in_folder(const std::string& folder, const std::function<void()>& write) {
-  for (int tries = 1;; ++tries) {
-    const bool last = tries == kTries;
-    std::error_code failure;
-    std::filesystem::create_directory(folder, failure);
-    if (failure && last) {
-      fail(ErrorKind::kCannotWrite, "{}: cannot be made: {}", folder, failure.message());
-    }
-    if (failure) continue;
-    try {
-      return write();
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kCannotWrite || last) throw;
-    }
-  }
-}
-
-void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,
-                      const std::function<void(Hdf5OutputFile&)>& write) {
-  std::string bytes;
-  {
-    const Hdf5Lock lock;
-    Hdf5OutputFile out;
-    out.set("/", "schema_name", kSchema);
-    out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
-    out.set("/", "git_commit", headway::build_info().git_commit);
-    out.set("/", "written", headway::utc_now());
-    write_record("/", header, out);
-    write(out);
-    bytes = out.close();
-  }
-  bytes += sha256_hex(bytes);
-  write_whole_file(file_path, bytes, true);
-}
-
-void read_checkpoint(const std::string& file_path, const CheckpointReader& read) {
+/// Opens a checkpoint whose bytes are those that were written, and reads it.
+void read_sound(const std::string& file_path,
+                const std::function<void(const CheckpointHeader&, const Hdf5InputFile&)>& read) {
   std::error_code ignored;
   const auto status = std::filesystem::status(file_path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
@@ -152,6 +117,63 @@ void read_checkpoint(const std::string& file_path, const CheckpointReader& read)
     if (error.kind() != ErrorKind::kBadData) throw;
     refuse_damaged(file_path, error.what());
   }
+}
+
+}  // namespace
+
+template <class State>
+void write_checkpoint(const std::string& file_path, const CheckpointHeader& header,
+                      const State& state) {
+  std::string bytes;
+  {
+    const Hdf5Lock lock;
+    Hdf5OutputFile out;
+    out.set("/", "schema_name", kSchema);
+    out.set("/", "schema_version", std::vector<std::int64_t>{kMajor, kMinor});
+    out.set("/", "git_commit", headway::build_info().git_commit);
+    out.set("/", "written", headway::utc_now());
+    write_record("/", header, out);
+    if constexpr (std::is_same_v<State, TrainedRun>) {
+      write_record("run", TrainedRunView{&state, RunParts::kWholeState}, out);
+    } else {
+      write_record("point", state, out);
+    }
+    bytes = out.close();
+  }
+  bytes += sha256_hex(bytes);
+  write_whole_file(file_path, bytes, true);
+}
+
+template <class State>
+std::optional<State> read_checkpoint(const std::string& file_path,
+                                     const std::function<bool(const CheckpointHeader&)>& fits) {
+  std::optional<State> state;
+  read_sound(file_path, [&](const CheckpointHeader& header, const Hdf5InputFile& file) {
+    if (!fits(header)) return;
+    if constexpr (std::is_same_v<State, TrainedRun>) {
+      state = read_trained_run(file, "run");
+    } else {
+      state = read_record<State>(file, "point");
+    }
+  });
+  return state;
+}
+
+template void write_checkpoint(const std::string&, const CheckpointHeader&,
+                               const theory::SaddlePointState&);
+template void write_checkpoint(const std::string&, const CheckpointHeader&, const SampleState&);
+template void write_checkpoint(const std::string&, const CheckpointHeader&, const TrainedRun&);
+template std::optional<theory::SaddlePointState> read_checkpoint(
+    const std::string&, const std::function<bool(const CheckpointHeader&)>&);
+template std::optional<SampleState> read_checkpoint(
+    const std::string&, const std::function<bool(const CheckpointHeader&)>&);
+template std::optional<TrainedRun> read_checkpoint(
+    const std::string&, const std::function<bool(const CheckpointHeader&)>&);
+
+CheckpointHeader read_checkpoint_header(const std::string& file_path) {
+  CheckpointHeader found;
+  read_sound(file_path, [&](const CheckpointHeader& header, const auto&) { found = header; });
+  return found;
 }
 
 std::string describe_checkpoint(const Hdf5InputFile& file) {

@@ -7,14 +7,13 @@
 
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
+#include "headway/io/checkpoint_file.hpp"
+#include "headway/jobs/parts.hpp"
 #include "headway/provenance.hpp"
-#include "headway/results/result_fields.hpp"
 #include "headway/study/study_hash.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
-#include "io/hdf5/record.hpp"
-#include "io/result_file/trained_run.hpp"
+#include "jobs/checkpoint/checkpoint_folder.hpp"
 
-namespace headway::io {
+namespace headway::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,25 +32,27 @@ std::vector<std::string> part_names_in(const std::string& folder, std::error_cod
   return names;
 }
 
-/// Reads a checkpoint; false when it is not there. Another process on the same output may remove it
-/// at any moment, or put another in its place.
-bool read_if_there(const std::string& file_path, const CheckpointReader& read) {
+/// What `read` gives of a checkpoint; nothing when it is not there. Another process on the same
+/// output may remove it at any moment, or put another in its place.
+template <class Read>
+auto read_if_there(const std::string& file_path, const Read& read)
+    -> std::optional<decltype(read(file_path))> {
   std::error_code ignored;
   for (int tries = 1; fs::exists(file_path, ignored); ++tries) {
     try {
-      read_checkpoint(file_path, read);
-      return true;
+      return read(file_path);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kMissingFile || tries == kReadTries) throw;
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 /// Why a checkpoint is not that of a part, nearest cause first; empty when it is.
-std::vector<std::string> mismatch(const CheckpointHeader& found, const std::string& verb,
+std::vector<std::string> mismatch(const io::CheckpointHeader& found, const std::string& verb,
                                   const ComputationPart& part) {
-  std::vector<std::string> out = headway::part_differences(found.part, part);
+  std::vector<std::string> out =
+      headway::part_differences({"", found.study_hash, found.study_toml, found.data_hash}, part);
   if (found.verb != verb)
     out = {fmt::format("it is of headway {}, this is headway {}", found.verb, verb)};
   if (found.version != headway::build_info().version) {
@@ -80,9 +81,9 @@ Checkpoints::Checkpoints(const std::string& result_path, std::string verb,
 /// parts but has a name of none of them, it is left alone: nothing goes on from it.
 void Checkpoints::look(const std::string& name) {
   const std::string file_path = (fs::path(folder_) / name).string();
-  CheckpointHeader found;
-  const auto keep = [&](const CheckpointHeader& header, const auto&) { found = header; };
-  if (!read_if_there(file_path, keep)) return;
+  const auto header = read_if_there(file_path, &io::read_checkpoint_header);
+  if (!header) return;
+  const io::CheckpointHeader& found = *header;
   using Reasons = std::vector<std::string>;
   std::map<std::pair<bool, std::size_t>, Reasons> why_not;  // by: of another study, how many
   for (const ComputationPart& part : parts_) {
@@ -91,7 +92,7 @@ void Checkpoints::look(const std::string& name) {
       ++(found.done ? finished_ : resumable_);
       earlier_seconds_ = std::max(earlier_seconds_, found.seconds);
     }
-    const std::pair rank(part.study_hash != found.part.study_hash, why.size());
+    const std::pair rank(part.study_hash != found.study_hash, why.size());
     why_not.emplace(rank, std::move(why));
   }
   Reasons nearest = why_not.empty() ? Reasons{""} : why_not.begin()->second;
@@ -100,32 +101,35 @@ void Checkpoints::look(const std::string& name) {
     nearest.resize(kMostDifferences);
     nearest.emplace_back("...");
   }
-  refuse_checkpoint(file_path, join(nearest, "; "));
+  io::refuse_checkpoint(file_path, join(nearest, "; "));
 }
 
 std::string Checkpoints::path_of(const std::string& name) const {
   return (fs::path(folder_) / (name + std::string(kSuffix))).string();
 }
 
-bool Checkpoints::load(std::size_t part,
-                       const std::function<void(const Hdf5InputFile&)>& read) const {
+template <class State>
+std::optional<State> Checkpoints::load(std::size_t part) const {
   const ComputationPart& wanted = parts_.at(part);
-  bool fits = false;
-  read_if_there(path_of(wanted.name),
-                [&](const CheckpointHeader& header, const Hdf5InputFile& file) {
-                  fits = mismatch(header, verb_, wanted).empty();
-                  if (fits) read(file);
-                });
-  return fits;
+  const auto fits = [&](const io::CheckpointHeader& header) {
+    return mismatch(header, verb_, wanted).empty();
+  };
+  return read_if_there(path_of(wanted.name),
+                       [&](const std::string& file_path) {
+                         return io::read_checkpoint<State>(file_path, fits);
+                       })
+      .value_or(std::nullopt);
 }
 
-void Checkpoints::save(std::size_t part, bool done,
-                       const std::function<void(Hdf5OutputFile&)>& write) const {
+template <class State>
+void Checkpoints::save(std::size_t part, bool done, const State& state) const {
+  const ComputationPart& of = parts_.at(part);
   write_in_folder(folder_, [&] {
-    write_checkpoint(path_of(parts_.at(part).name),
-                     {verb_, parts_.at(part), headway::build_info().version, done,
-                      earlier_seconds_ + seconds_since(began_)},
-                     write);
+    io::write_checkpoint(
+        path_of(of.name),
+        {verb_, of.study_hash, of.study_toml, of.data_hash, headway::build_info().version, done,
+         earlier_seconds_ + seconds_since(began_)},
+        state);
   });
 }
 
@@ -156,16 +160,10 @@ template <class Hooks>
 Hooks PointCheckpoints<Hooks>::hooks() const {
   using Found = typename decltype(Hooks::load)::result_type;
   using State = typename Found::value_type;
-  const auto read = [*this](std::size_t part) {
-    Found state;
-    load(part, [&](const Hdf5InputFile& file) { state = read_record<State>(file, "point"); });
-    return state;
-  };
+  const auto read = [*this](std::size_t part) { return load<State>(part); };
   // Never marked as done: from its last step a point is soon solved again, and summaries are made
   // again from the draws.
-  const auto keep = [*this](std::size_t part, const State& state) {
-    save(part, false, [&](Hdf5OutputFile& out) { write_record("point", state, out); });
-  };
+  const auto keep = [*this](std::size_t part, const State& state) { save(part, false, state); };
   Hooks hooks;
   hooks.load = read;
   if (saves_) hooks.save = keep;
@@ -193,17 +191,11 @@ TrainCheckpoints::TrainCheckpoints(const std::string& result_path,
 
 TrainHooks TrainCheckpoints::hooks() const {
   TrainHooks hooks;
-  hooks.load = [*this](std::size_t run) {
-    std::optional<TrainedRun> trained;
-    load(run, [&](const Hdf5InputFile& file) { trained = read_trained_run(file, "run"); });
-    return trained;
-  };
+  hooks.load = [*this](std::size_t run) { return load<TrainedRun>(run); };
   hooks.save = [*this](std::size_t run, const TrainedRun& trained) {
-    save(run, trained.done(), [&](Hdf5OutputFile& out) {
-      write_record("run", TrainedRunView{&trained, RunParts::kWholeState}, out);
-    });
+    save(run, trained.done(), trained);
   };
   return hooks;
 }
 
-}  // namespace headway::io
+}  // namespace headway::jobs

@@ -10,9 +10,9 @@
 #include "core/file_lock.hpp"
 #include "headway/checkpoints.hpp"
 #include "headway/core/text.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "jobs/checkpoint/checkpoint_folder.hpp"
 
-namespace headway::io {
+namespace headway::jobs {
 namespace {
 
 constexpr int kLockTries = 100;
@@ -83,4 +83,4 @@ OutputLock::~OutputLock() {
   std::filesystem::remove(folder_, ignored);  // stays while there are checkpoints
 }
 
-}  // namespace headway::io
+}  // namespace headway::jobs

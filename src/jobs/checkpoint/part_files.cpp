@@ -7,12 +7,13 @@
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
 #include "headway/checkpoints.hpp"
+#include "headway/jobs/parts.hpp"
 #include "headway/result_file.hpp"
 #include "headway/schedule.hpp"
 #include "headway/shard.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "jobs/checkpoint/checkpoint_folder.hpp"
 
-namespace headway::io {
+namespace headway::jobs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,7 +56,7 @@ void PartFolder::look(std::size_t unit, const ResultProvenance& whole) {
   std::error_code ignored;
   if (!fs::exists(file(unit), ignored)) return;
   const std::string shard = headway::shard_text({unit, there_.size()});
-  const std::string fault = strangeness(read_result_provenance(file(unit)), whole, shard);
+  const std::string fault = strangeness(io::read_result_provenance(file(unit)), whole, shard);
   there_[unit] = fault.empty();
   if (there_[unit]) return;
   fail(ErrorKind::kBadStudy, "{}: {}; --force deletes it and starts again, another -o keeps it",
@@ -71,7 +72,7 @@ std::string PartFolder::file(std::size_t unit) const {
 }
 
 void PartFolder::put(std::size_t unit, std::string_view bytes) {
-  write_in_folder(folder_, [&] { write_result_bytes(file(unit), bytes, true); });
+  write_in_folder(folder_, [&] { io::write_result_bytes(file(unit), bytes, true); });
   there_[unit] = true;
 }
 
@@ -107,12 +108,12 @@ std::string PartFiles<Result>::pack(const Result& result, const Shard& unit) con
   provenance.shard = headway::shard_text(unit);
   provenance.threads = threads_of(result);
   provenance.seconds = result.seconds;
-  return result_bytes(study_, result, provenance);
+  return io::result_bytes(study_, result, provenance);
 }
 
 template <class Result>
 Result PartFiles<Result>::get(std::size_t unit, std::string_view bytes) const {
-  return read_shared_result<Result>(folder_->file(unit), bytes);
+  return io::read_shared_result<Result>(folder_->file(unit), bytes);
 }
 
 template <class Result>
@@ -122,7 +123,7 @@ void PartFiles<Result>::stopping(const Result& so_far) {
   provenance.partial = true;
   provenance.threads = threads_of(so_far);
   provenance.seconds += so_far.seconds;
-  write_result(result_path_, study_, so_far, provenance, overwrite_);
+  io::write_result(result_path_, study_, so_far, provenance, overwrite_);
   overwrite_ = wrote_ = true;
 }
 
@@ -130,4 +131,4 @@ template class PartFiles<SolveResult>;
 template class PartFiles<SampleResult>;
 template class PartFiles<TrainResult>;
 
-}  // namespace headway::io
+}  // namespace headway::jobs

@@ -1,4 +1,4 @@
-#include "headway/schedule/parts.hpp"
+#include "headway/jobs/parts.hpp"
 
 #include <fmt/format.h>
 

@@ -77,37 +77,6 @@ void add_sets(const ExtractOptions& wanted, const training::OneShotExamples& exa
 
 }  // namespace
 
-void check_extractable(const Study& study) {
-  const bool linear_value = study.train.model.network == training::NetworkKind::kLinearValue;
-  if (linear_value ? study.task.kind() != TaskKind::kOmniglot
-                   : study.task.kind() == TaskKind::kText) {
-    throw OptionError(
-        fmt::format("task.kind = \"{}\": must be {}", word_of(study.task.kind()),
-                    linear_value
-                        ? "\"omniglot\" for train.network = \"linear_value\""
-                        : "another one: texts have too many classes, and every token is scored"),
-        {"task.kind"});
-  }
-  const ExtractOptions& wanted = study.extract;
-  const std::pair<const char*, bool> of_transformers[] = {
-      {"extract.layers", !wanted.layers.empty()},
-      {"extract.form", wanted.form.has_value()},
-      {"extract.parts", wanted.parts.has_value()},
-      {"extract.position", wanted.position.has_value()}};
-  for (const auto& [key, given] : of_transformers) {
-    if (!linear_value || !given) continue;
-    throw OptionError(
-        fmt::format(
-            "{}: must be absent for train.network = \"linear_value\": it is for transformers", key),
-        {key, "train.network"});
-  }
-  if (!linear_value && study.train.model.encoder_layers > 0) {
-    throw OptionError(fmt::format("train.encoder_layers = {}: must be 0: the theory has no encoder",
-                                  study.train.model.encoder_layers),
-                      {"train.encoder_layers"});
-  }
-}
-
 ExtractResult extract(const Study& study, const std::vector<training::NamedTensor>& parameters,
                       const training::OneShotExamples& examples, Observer& observer) {
   check_extractable(study);

@@ -169,33 +169,6 @@ std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
   return out;
 }
 
-void add_weights(const std::vector<training::NamedTensor>& parameters, Sha256& hash) {
-  for (const training::NamedTensor& tensor : parameters) {
-    hash.update(tensor.name);
-    hash.update(tensor.values.data(), tensor.values.size() * sizeof(float));
-  }
-}
-
-std::string weights_hash(const std::vector<training::NamedTensor>& parameters) {
-  Sha256 hash;
-  add_weights(parameters, hash);
-  return hash.hex_digest();
-}
-
-void check_change_of_trained(const std::string& overlay, const std::string& key,
-                             const std::vector<std::string>& allowed) {
-  std::vector<std::string> words;
-  for (const std::string& name : allowed) {
-    const bool section = name.ends_with('.');
-    if (key == name || (section && key.starts_with(name))) return;
-    words.push_back(section ? fmt::format("a key of [{}]", name.substr(0, name.size() - 1)) : name);
-  }
-  throw Error(
-      ErrorKind::kBadStudy,
-      fmt::format("--set {}: must be {}: the other keys are fixed by the training of the network",
-                  overlay, join(words)));
-}
-
 void require_same_tokens(const TrainedNetwork& network, const TrainTask& task) {
   const training::TaskFormat& format = task.task->format();
   const auto [inputs, outputs] = sizes_of(network);

@@ -266,29 +266,4 @@ std::optional<GramResult> gram_on_ranks(const Study& study,
   return result;
 }
 
-tasks::Dataset dataset_of(GramResult result, std::string name) {
-  tasks::Dataset dataset;
-  dataset.name = std::move(name);
-  dataset.form = AttentionForm::kPathFeatures;
-  dataset.heads = std::move(result.heads);
-  dataset.layers.resize(dataset.heads.size());
-  for (std::size_t l = 0; l < dataset.layers.size() && l < result.head_names.size(); ++l)
-    dataset.layers[l].names = std::move(result.head_names[l]);
-  dataset.readout = result.readout;
-  dataset.features = result.data.gram.rows() / model::path_count(dataset.heads);
-  dataset.train.labels.resize(0, result.data.outputs());
-  for (GramSet& set : result.sets) {
-    tasks::Split split;
-    split.path_features = set.path_features;
-    split.labels = std::move(set.labels);
-    if (set.name == "test") {
-      dataset.test = std::move(split);
-    } else {
-      dataset.sets.push_back({set.name, std::move(split)});
-    }
-  }
-  dataset.gram = std::move(result.data);
-  return dataset;
-}
-
 }  // namespace headway

@@ -2,7 +2,6 @@
 
 #include "catch.hpp"
 #include "terminal.hpp"
-#include "train_progress.hpp"
 
 using namespace headway::cli;
 
@@ -33,22 +32,4 @@ TEST_CASE("what an earlier call has done says nothing about the speed", "[not_sa
   Pace none;
   none.begin(50.0, 0.0);
   CHECK(none.seconds_left(100.0) == 0.0);
-}
-
-TEST_CASE("the work of a study counts all runs, those of earlier calls too", "[not_sanitized]") {
-  headway::Study study;
-  study.train.run.steps = 10;
-  headway::TrainedRun run;
-  run.cost.flops_per_step = 2.0;
-  TrainProgress progress(true, 3, 60.0, 0.0);
-  run.state.step = 10;  // done before
-  progress.begin(0, run, study);
-  progress.end(0);
-  run.state.step = 4;  // resumed
-  progress.begin(1, run, study);
-  progress.progress(1, 7.0, 10.0);
-  progress.progress(1, 30.0, 100.0);  // an evaluation
-  CHECK(progress.work().done == 34.0);
-  CHECK(progress.work().earlier == 28.0);
-  CHECK(progress.work().all == 60.0);
 }

@@ -1,5 +1,3 @@
-#include "train_table.hpp"
-
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,6 +5,7 @@
 
 #include "catch.hpp"
 #include "headway/study_file.hpp"
+#include "result_tables.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using headway::Study;

@@ -15,15 +15,16 @@
 
 #include "catch.hpp"
 #include "headway/error.hpp"
+#include "headway/io/checkpoint_file.hpp"
 #include "headway/provenance.hpp"
-#include "io/checkpoint/checkpoint_file.hpp"
+#include "io/hdf5/output.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"
 
 using namespace headway;
 using headway::SampleState;
 using headway::Study;
-using io::SampleCheckpoints;
+using jobs::SampleCheckpoints;
 namespace fs = std::filesystem;
 
 namespace {
@@ -144,11 +145,11 @@ TEST_CASE("the state of a long solution comes back bit for bit") {
                   {MatrixXd{{7.0, 8.0}, {8.0, 9.0}}, MatrixXd{{1.5}}, MatrixXd{{2.5}}},
                   0.3}};
   const testing::ScratchDirectory folder;
-  const io::SolveCheckpoints first(folder.file("r.h5"), two_points(), "data", false);
+  const jobs::SolveCheckpoints first(folder.file("r.h5"), two_points(), "data", false);
   CHECK_FALSE(first.hooks().load(1));
   first.hooks().save(1, theory::SaddlePointState{});
   first.hooks().save(1, state);
-  const io::SolveCheckpoints again(folder.file("r.h5"), two_points(), "data", false);
+  const jobs::SolveCheckpoints again(folder.file("r.h5"), two_points(), "data", false);
   CHECK(again.resumable() == 1);
   const std::optional<theory::SaddlePointState> back = again.hooks().load(1);
   REQUIRE(back);
@@ -156,7 +157,7 @@ TEST_CASE("the state of a long solution comes back bit for bit") {
   CHECK_FALSE(again.hooks().load(0));
   Study silent = two_points();
   silent.solve.checkpoint_seconds = 0.0;
-  const io::SolveCheckpoints quiet(folder.file("r.h5"), silent, "data", false);
+  const jobs::SolveCheckpoints quiet(folder.file("r.h5"), silent, "data", false);
   CHECK_FALSE(quiet.hooks().save);
   CHECK(quiet.hooks().load(1));
 }
@@ -216,7 +217,7 @@ TEST_CASE("a checkpoint of another study, data or verb is refused by name, or de
   CHECK(says(refused(two_points(), "other"), "the data"));
   headway::TrainRun run;
   run.study.task.set_kind(headway::TaskKind::kSraven);
-  const auto as_training = [&] { io::TrainCheckpoints(result, {run}, {"data"}, false); };
+  const auto as_training = [&] { jobs::TrainCheckpoints(result, {run}, {"data"}, false); };
   CHECK(says(refusal(as_training, ErrorKind::kBadStudy),
              "it is of headway sample, this is headway train"));
   write_file(result + ".checkpoint/mine.txt", "");
@@ -232,11 +233,9 @@ TEST_CASE("a checkpoint that another version of the program wrote is refused by 
   const SampleCheckpoints first(result, two_points(), "data", false);
   first.hooks().save(0, full_state());
   const std::string file_path = first.folder() + "/point_0.h5";
-  io::CheckpointHeader header;
-  const auto take = [&](const io::CheckpointHeader& found, const auto&) { header = found; };
-  io::read_checkpoint(file_path, take);
+  io::CheckpointHeader header = io::read_checkpoint_header(file_path);
   header.version = "0.0.1";
-  io::write_checkpoint(file_path, header, [](auto&) {});
+  io::write_checkpoint(file_path, header, full_state());
   CHECK(says(refusal([&] { SampleCheckpoints(result, two_points(), "data", false); },
                      ErrorKind::kBadStudy),
              "version 0.0.1 wrote it, this is " + headway::build_info().version));

@@ -14,7 +14,7 @@
 #include "scratch_directory.hpp"
 
 using namespace headway;
-using io::OutputLock;
+using jobs::OutputLock;
 namespace fs = std::filesystem;
 
 namespace {

@@ -27,7 +27,7 @@ using namespace headway;
 namespace fs = std::filesystem;
 using headway::TrainedRun;
 using headway::TrainRun;
-using io::TrainCheckpoints;
+using jobs::TrainCheckpoints;
 using testing::built_run;
 
 namespace {

@@ -1,5 +1,5 @@
 // Pieces of work with checkpoints of their own: their names, and why one is not another.
-#include "headway/schedule/parts.hpp"
+#include "headway/jobs/parts.hpp"
 
 #include <set>
 #include <string>

@@ -82,7 +82,7 @@ std::optional<SolveResult> solve_on(int count, const std::string& output, Observ
   std::atomic<bool> strange{false};  // Catch's checks are for one thread
   on_ranks(count, [&](Ranks& ranks) {
     const auto shared = shared_solve(study, dataset);
-    io::PartFiles<SolveResult> parts(ranks, output, study, whole, shared->units(), true);
+    jobs::PartFiles<SolveResult> parts(ranks, output, study, whole, shared->units(), true);
     Observer silent;
     std::optional<SolveResult> result =
         share(ranks, *shared, parts, 1, ranks.is_first() ? of_first : silent);
@@ -149,7 +149,7 @@ TEST_CASE("the first rank tells the warnings of all ranks' units, each once", "[
     std::atomic<std::size_t> heard_by_others{0};
     on_ranks(count, [&](Ranks& ranks) {
       const auto shared = shared_solve(study, dataset);
-      io::PartFiles<SolveResult> parts(ranks, "", study, whole, shared->units(), true);
+      jobs::PartFiles<SolveResult> parts(ranks, "", study, whole, shared->units(), true);
       Warnings other;
       static_cast<void>(share(ranks, *shared, parts, 1, ranks.is_first() ? first : other));
       heard_by_others += other.found.size();

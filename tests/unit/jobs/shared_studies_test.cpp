@@ -49,7 +49,7 @@ TEST_CASE("ranks that share samples give the draws of one process", "[schedule]"
   std::optional<SampleResult> found;
   on_ranks(2, [&](Ranks& ranks) {
     const auto shared = shared_sample(study, dataset);
-    io::PartFiles<SampleResult> parts(ranks, "", study, whole, shared->units(), true);
+    jobs::PartFiles<SampleResult> parts(ranks, "", study, whole, shared->units(), true);
     Observer silent;
     std::optional<SampleResult> result = share(ranks, *shared, parts, 1, silent);
     if (ranks.is_first()) found = std::move(result);

@@ -1,4 +1,4 @@
-#include "table.hpp"
+#include "headway/results/table.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 
-using namespace headway::cli;
+using namespace headway;
 
-TEST_CASE("a value has the decimals of its error", "[not_sanitized]") {
+TEST_CASE("a value has the decimals of its error") {
   CHECK(measured_text(12.998, 0.044) == "13.00 +- 0.04");
   CHECK(measured_text(0.80421, 0.0323) == "0.804 +- 0.032");
   CHECK(measured_text(0.80421, 0.0354) == "0.804 +- 0.035");
@@ -20,7 +20,7 @@ TEST_CASE("a value has the decimals of its error", "[not_sanitized]") {
   CHECK(measured_text(2.04e-6, 3.7e-8) == "(2.04 +- 0.04)e-06");
 }
 
-TEST_CASE("a value without an error, or with none, is shown as it is", "[not_sanitized]") {
+TEST_CASE("a value without an error, or with none, is shown as it is") {
   const double undefined = std::numeric_limits<double>::quiet_NaN();
   CHECK(measured_text(0.5, undefined) == "0.5000");
   CHECK(measured_text(0.5, 0.0) == "0.5000 +- 0");
@@ -31,7 +31,7 @@ TEST_CASE("a value without an error, or with none, is shown as it is", "[not_san
   CHECK(measured_text(-3.25, undefined, "{:.3f}") == "-3.250");
 }
 
-TEST_CASE("a deviation has two digits", "[not_sanitized]") {
+TEST_CASE("a deviation has two digits") {
   CHECK(deviation_text(14.76, 8.83) == "14.8 +- 8.8");
   CHECK(deviation_text(0.618, 0.2812) == "0.62 +- 0.28");
   CHECK(deviation_text(0.5, std::numeric_limits<double>::infinity()) == "0.5");
@@ -44,7 +44,7 @@ TEST_CASE("columns are as wide as their characters, whatever bytes these take") 
   CHECK(table.text() == "name    value\nK\xC3\xB6pf \xC3\xA9      1\nplain      22\n");
 }
 
-TEST_CASE("no number but zero looks like zero", "[not_sanitized]") {
+TEST_CASE("no number but zero looks like zero") {
   CHECK(small_cell(0.0412) == "0.0412");
   CHECK(small_cell(0.0010) == "0.0010");
   CHECK(small_cell(0.00042) == "0.00042");
@@ -55,7 +55,7 @@ TEST_CASE("no number but zero looks like zero", "[not_sanitized]") {
   CHECK(small_cell(7.0, "{:.3g}") == "7");
 }
 
-TEST_CASE("lines break between words and keep their column", "[not_sanitized]") {
+TEST_CASE("lines break between words and keep their column") {
   CHECK(indented("one two three", 4, 11) == "one two\n    three");
   CHECK(indented("one two three", 4, 0) == "one two three");
   CHECK(indented("averylongword x", 2, 6) == "averylongword\n  x");
