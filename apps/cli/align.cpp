@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -24,9 +25,9 @@ Verb align_verb() {
                    {"sum of squares",
                     "of the overlaps shown: the share of the labels that lies along these "
                     "eigenvectors"}}}},
-      .examples = {
-          {"headway align hmm-four-paths", "a study: its points are solved first"},
-          {"headway align four.h5", "a result of solve, whose order parameters are used"}}};
+      .examples = {{"headway align hmm-four-paths", "a study: its points are solved first"},
+                   {"headway align four.h5", "a result of solve, whose order parameters are used"}},
+      .print = printed(&align_table)};
 }
 
 }  // namespace headway::cli

@@ -7,43 +7,12 @@
 #include "headway/error.hpp"
 #include "headway/result_file.hpp"
 #include "headway/results/table.hpp"
-#include "result_tables.hpp"
 #include "terminal.hpp"
 #include "train_progress.hpp"
 
 namespace headway::cli {
 
 namespace {
-
-/// The table of the result; "" where it is of another type.
-template <class Result>
-std::string table_of(const jobs::Job& job, std::string (*table)(const Study&, const Result&)) {
-  const Result* result = job.result<Result>();
-  return result == nullptr ? "" : table(job.study, *result);
-}
-
-/// The table of the result, which is of the type of one of these.
-template <class... Results>
-std::string first_table(const jobs::Job& job,
-                        std::string (*... tables)(const Study&, const Results&)) {
-  std::string text;
-  static_cast<void>(((text = table_of(job, tables)).empty() && ...));
-  return text;
-}
-
-/// What goes to standard output.
-std::string printed_text(const Options& options, const jobs::Job& job) {
-  if (const auto* extraction = job.result<jobs::Extraction>()) {
-    return options.json ? extract_json(*extraction, options.output) : extract_text(*extraction);
-  }
-  if (const auto* gram = job.result<GramResult>()) {
-    return options.json ? gram_json(*gram) : gram_text(*gram);
-  }
-  if (options.json) return job.json();
-  return first_table(job, &solve_table, &align_table, &prune_table, &network_prune_table,
-                     &rank_table, &sample_table, &predict_table, &network_predict_table,
-                     &train_table, &latents_table, &evaluate_table);
-}
 
 int deliver(const Verb& verb, const Options& options, jobs::Job& job, Observer& observer) {
   if (options.dry_run) {
@@ -53,10 +22,10 @@ int deliver(const Verb& verb, const Options& options, jobs::Job& job, Observer& 
   try {
     job.write_files();
   } catch (const Error& error) {  // hours of work must not end without their numbers
-    if (error.kind() == ErrorKind::kCannotWrite) write_output(printed_text(options, job));
+    if (error.kind() == ErrorKind::kCannotWrite) write_output(verb.print(options, job));
     throw;
   }
-  write_output(printed_text(options, job));
+  write_output(verb.print(options, job));
   const jobs::Outcome& outcome = job.outcome();
   for (const std::string& fault : outcome.faults) observer.warning(fault);
   const auto closing = verb.closing == nullptr ? &closing_line : verb.closing;

@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -29,7 +30,8 @@ Verb evaluate_verb() {
                    {"headway evaluate sraven.h5 --task unpermuted.toml",
                     "the [task] of another study"}},
       .input = kTrainedInput,
-      .seeded = false};
+      .seeded = false,
+      .print = printed(&evaluate_table)};
 }
 
 }  // namespace headway::cli

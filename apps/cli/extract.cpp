@@ -1,10 +1,93 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "headway/core/text.hpp"
+#include "headway/jobs/extraction.hpp"
+#include "headway/model/path_index.hpp"
+#include "headway/results/table.hpp"
+#include "jobs/json_text.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string heads_line(const TrainedNetwork& network, const ExtractResult& result) {
+  return wrapped(fmt::format("{}: {} weights after {} steps, heads [{}], {}, {}",
+                             network.study_name, word_of(network.study.extract.weights),
+                             network.step, numbers_text(result.dataset.heads),
+                             count_text(model::path_count<double>(result.dataset.heads), "path"),
+                             count_text(result.dataset.features, "feature")));
+}
+
+/// How well the parts add up; "" for a network that is not taken apart.
+std::string gap_line(const ExtractResult& result) {
+  if (result.dataset.form != AttentionForm::kPathFeatures) return "";
+  return fmt::format("the parts add up to the embedding with a relative error of {:.1g}\n",
+                     result.largest_gap);
+}
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string extract_text(const jobs::Extraction& result) {
+  const TrainedNetwork& network = *result.network;
+  Table table({"split<", "examples", "accuracy", "squared error"});
+  for (const ExtractedSplit& split : result.splits) {
+    table.add({split.name, std::to_string(split.examples), cell(split.accuracy, "{:.4f}"),
+               small_cell(split.mean_squared_error)});
+  }
+  if (result.order_parameter.size() == 0) {
+    return fmt::format("{}\n\nthe trained network itself\n{}{}", heads_line(network, result),
+                       table.text(), gap_line(result));
+  }
+  const double scale =
+      result.order_parameter.trace() / static_cast<double>(result.order_parameter.rows());
+  const std::string line = fmt::format(
+      "U_1 of its weights, mean of the diagonal {:.4g}, diagonal over that mean:\n", scale);
+  return fmt::format("{}\n\nthe trained network itself\n{}{}{}", heads_line(network, result),
+                     table.text(), wrapped(line),
+                     values_line("", 0, diagonal_text(result.order_parameter / scale, 16)));
+}
+
+std::string extract_json(const jobs::Extraction& result, const std::string& output) {
+  const TrainedNetwork& network = *result.network;
+  Json out;
+  out["study"] = network.study_name;
+  out["run"] = network.study.extract.run;
+  out["label"] = network.label;
+  out["weights"] = word_of(network.study.extract.weights);
+  out["step"] = network.step;
+  out["weights_sha256"] = network.weights_sha256;
+  out["heads"] = result.dataset.heads;
+  out["features"] = result.dataset.features;
+  out["splits"] = Json::array();
+  for (const ExtractedSplit& split : result.splits) {
+    out["splits"].push_back({{"name", split.name},
+                             {"examples", split.examples},
+                             {"accuracy", number_or_null(split.accuracy)},
+                             {"mean_squared_error", number_or_null(split.mean_squared_error)}});
+  }
+  if (result.dataset.form == AttentionForm::kPathFeatures) {
+    out["largest_gap"] = result.largest_gap;
+  }
+  out["names"] = Json::array();
+  for (const LayerHeads& layer : result.dataset.layers) out["names"].push_back(layer.names);
+  if (result.order_parameter.size() > 0) out["U_1"] = Json::array();
+  for (Index i = 0; i < result.order_parameter.rows(); ++i) {
+    const VectorXd row = result.order_parameter.row(i);
+    out["U_1"].push_back(std::vector<double>(row.begin(), row.end()));
+  }
+  out["output"] = output.empty() ? Json(nullptr) : Json(output);
+  return jobs::json_text(out);
+}
+
+std::string print_extract(const Options& options, const jobs::Job& job) {
+  const auto& result = *job.result<jobs::Extraction>();
+  return options.json ? extract_json(result, options.output) : extract_text(result);
+}
 
 std::string closing(const Options& options, const jobs::Outcome& /*outcome*/) {
   if (options.output.empty()) return "";
@@ -48,6 +131,7 @@ Verb extract_verb() {
                     "two layers of the second run of a sweep"}},
       .input = kTrainedInput,
       .seeded = false,
+      .print = &print_extract,
       .closing = &closing};
 }
 

@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -45,7 +46,8 @@ Verb latents_verb() {
                    {"headway latents fuzzy-logic-latents -o codes.h5", "a study, trained first"}},
       .input =
           "result of headway train (HDF5) that holds the weights, or a study, which is trained "
-          "first"};
+          "first",
+      .print = printed(&latents_table)};
 }
 
 }  // namespace headway::cli

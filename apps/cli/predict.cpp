@@ -1,5 +1,6 @@
 #include "columns.hpp"
 #include "headway/predict_results.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -46,7 +47,8 @@ Verb predict_verb() {
           "data set of the new inputs (HDF5): further sets, which need no labels; for "
           "networks of text a text file",
       .input = "result of headway solve, sample or train (HDF5)",
-      .seeded = false};
+      .seeded = false,
+      .print = printed(&predict_table, &network_predict_table)};
 }
 
 }  // namespace headway::cli

@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -71,7 +72,8 @@ Verb prune_verb() {
           .tables = prune_tables(),
           .examples = {{"headway prune four.h5", "heads of a study, from a result of solve"},
                        {"headway prune heads.h5 --set model.widths=[100]",
-                        "heads of a trained network, from a data set of extract"}}};
+                        "heads of a trained network, from a data set of extract"}},
+          .print = printed(&prune_table, &network_prune_table)};
 }
 
 }  // namespace headway::cli

@@ -1,3 +1,4 @@
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -45,7 +46,8 @@ Verb prune_network_verb() {
       .examples = {{"headway prune-network trained.h5", "all networks of a train result"},
                    {"headway prune-network trained.h5 --theory theory.h5",
                     "beside what headway prune says of their parts"}},
-      .input = kTrainedInput};
+      .input = kTrainedInput,
+      .print = printed(&network_prune_table)};
 }
 
 }  // namespace headway::cli

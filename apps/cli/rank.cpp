@@ -1,3 +1,4 @@
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -51,7 +52,8 @@ Verb rank_verb() {
                     "frozen cuts of the parts in a data set of extract, the readout fitted again"}},
       .input =
           "result of headway train (HDF5) that holds the weights, or a data set of "
-          "contributions"};
+          "contributions",
+      .print = printed(&rank_table)};
 }
 
 }  // namespace headway::cli

@@ -3,8 +3,6 @@
 #include <string>
 
 #include "headway/evaluate_results.hpp"
-#include "headway/gram_results.hpp"
-#include "headway/jobs/extraction.hpp"
 #include "headway/latents_results.hpp"
 #include "headway/network_predict_results.hpp"
 #include "headway/network_prune_results.hpp"
@@ -14,6 +12,7 @@
 #include "headway/sample_results.hpp"
 #include "headway/study.hpp"
 #include "headway/train_results.hpp"
+#include "verb.hpp"
 
 namespace headway::cli {
 
@@ -33,10 +32,8 @@ std::string train_table(const Study& study, const TrainResult& result);
 std::string latents_table(const Study& study, const LatentsResult& result);
 /// Loss and metrics of every split.
 std::string evaluate_table(const Study& study, const EvaluateResult& result);
-std::string extract_text(const jobs::Extraction& result);
-std::string gram_text(const GramResult& result);
-// And with it, where the result has no file of its own.
-std::string extract_json(const jobs::Extraction& result, const std::string& output);
-std::string gram_json(const GramResult& result);
+
+/// Lines or JSON of a Gram matrix, which has no table.
+std::string print_gram(const Options& options, const jobs::Job& job);
 
 }  // namespace headway::cli

@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -73,7 +74,8 @@ Verb sample_verb() {
       .tables = sample_tables(),
       .examples = {{"headway sample hmm-four-paths --set model.widths=[10] -o draws.h5",
                     "one width of a study; keep all draws"},
-                   {"headway sample four.h5", "every point of a result of solve"}}};
+                   {"headway sample four.h5", "every point of a result of solve"}},
+      .print = printed(&sample_table)};
 }
 
 }  // namespace headway::cli

@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -66,11 +67,12 @@ Verb solve_verb() {
           "makes a "
           "row.",
       .tables = solve_tables(),
-      .examples = {
-          {"headway solve hmm-four-paths", "a study that comes with Headway"},
-          {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
-          {"headway solve data.h5 --set model.widths=[10,100]", "a data set, with two widths"},
-          {"headway solve four.h5", "compute a result again"}}};
+      .examples = {{"headway solve hmm-four-paths", "a study that comes with Headway"},
+                   {"headway solve hmm-four-paths -o four.h5", "and keep everything"},
+                   {"headway solve data.h5 --set model.widths=[10,100]",
+                    "a data set, with two widths"},
+                   {"headway solve four.h5", "compute a result again"}},
+      .print = printed(&solve_table)};
 }
 
 }  // namespace headway::cli

@@ -1,4 +1,5 @@
 #include "columns.hpp"
+#include "result_tables.hpp"
 #include "verbs.hpp"
 
 namespace headway::cli {
@@ -70,7 +71,8 @@ Verb train_verb() {
           "of headway train (HDF5), which is trained again",
       .json =
           "print JSON lines and nothing else: one object for each record of training, and the "
-          "result in the last line"};
+          "result in the last line",
+      .print = printed(&train_table)};
 }
 
 }  // namespace headway::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,24 @@ inline const CommandOption kPointOption = {"--point", "best|WIDTH,T",
                                            "and a temperature, as in 10,0.3",
                                            &Options::point};
 
+/// The text of a result.
+using Print = std::function<std::string(const Options&, const jobs::Job&)>;
+
+/// The JSON of the result, or the table of its type, of which there is one here.
+template <class... Results>
+Print printed(std::string (*... tables)(const Study&, const Results&)) {
+  return [tables...](const Options& options, const jobs::Job& job) {
+    if (options.json) return job.json();
+    std::string text;
+    const auto print = [&]<class Result>(std::string (*table)(const Study&, const Result&)) {
+      const Result* result = job.result<Result>();
+      if (result != nullptr) text = table(job.study, *result);
+    };
+    (print(tables), ...);
+    return text;
+  };
+}
+
 /// Help of the input of verbs that go on from training.
 inline constexpr const char* kTrainedInput =
     "result of headway train (HDF5) that holds the weights";
@@ -72,7 +91,9 @@ struct Verb {
   Takes takes = Takes::kComputes;
   /// Of those that have no job: the exit code; throws headway::Error.
   int (*run)(const Options&) = nullptr;
-  /// Of those that have one: the last line on standard error, "" for none; null: closing_line().
+  /// Of those that have one: what goes to standard output, a table or JSON.
+  Print print = {};
+  /// The last line on standard error, "" for none; null: closing_line().
   std::string (*closing)(const Options&, const jobs::Outcome&) = nullptr;
 
   [[nodiscard]] bool takes_study() const {

@@ -113,7 +113,7 @@ bool Job::continues() const {
 }
 
 void Job::refuse_partial_of_another_run() const {
-  constexpr std::size_t kMostDifferences = 4;
+  constexpr std::size_t kMostNamed = 4;
   if (!io::is_result_file(request.output)) return;
   const ResultProvenance stored = io::read_result_provenance(request.output);
   if (!stored.partial) return;
@@ -132,8 +132,8 @@ void Job::refuse_partial_of_another_run() const {
                                io::verb_of_kind(stored_kind),
                                io::verb_of_kind(std::string(kind())))};
   }
-  if (differences.size() > kMostDifferences) {
-    differences.resize(kMostDifferences);
+  if (differences.size() > kMostNamed) {
+    differences.resize(kMostNamed);
     differences.emplace_back("...");
   }
   throw Error(ErrorKind::kCannotWrite,
