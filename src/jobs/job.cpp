@@ -122,7 +122,7 @@ void Job::refuse_partial_of_another_run() const {
   };
   std::vector<std::string> differences = headway::part_differences(part(stored), part(provenance));
   if (stored.shard != provenance.shard) {
-    const auto text = [](const std::string& shard) { return shard.empty() ? "absent" : shard; };
+    const auto text = [](const std::string& of) { return of.empty() ? "absent" : of; };
     differences.push_back(
         fmt::format("--shard {}, here {}", text(stored.shard), text(provenance.shard)));
   }
