@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "headway/core/sha256.hpp"
-#include "headway/results/network_results.hpp"
 #include "headway/study.hpp"
+#include "headway/train_results.hpp"
 #include "headway/training/trainer.hpp"
 #include "headway/training/training_task.hpp"
 #include "headway/types.hpp"

@@ -61,7 +61,6 @@ TEST_CASE("a job has the result of its verb, and the file when it is asked for")
 TEST_CASE("a job lends its solution to another, which solves nothing again") {
   const auto solved = carried_out("solve", small_request());
   jobs::Request request = small_request();
-  request.dataset = nullptr;
   request.reusable = solved->reusable();
   REQUIRE(request.reusable != nullptr);
   const auto aligned = carried_out("align", request);
