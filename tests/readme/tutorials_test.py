@@ -13,7 +13,7 @@ import unittest
 from documents import MACHINE, PACKAGE, PROGRAM, ROOT, TUTORIAL, DocumentTest, blocks, has_module
 
 PAGES = ("first-study", "your-own-heads", "your-pytorch-model", "pretrained-network", "your-own-data", "compositions",
-         "cluster-and-gpu")
+         "value-networks", "cluster-and-gpu")
 MOST_LINES = 120
 # Settings that take most of a minute, and shorter ones. All numbers of these blocks may differ, and the rows stay the same.
 SHORTER = (("--set train.steps=1500 --set train.eval_every=500", "--set train.steps=300 --set train.eval_every=100"),
@@ -65,6 +65,9 @@ class TutorialsTest(PageTest):
 
     def test_your_own_data_prints_what_it_shows(self):
         self.run_page("your-own-data")
+
+    def test_value_networks_prints_what_it_shows(self):
+        self.run_page("value-networks")
 
     def test_cluster_and_gpu_prints_what_it_shows(self):
         self.run_page("cluster-and-gpu")

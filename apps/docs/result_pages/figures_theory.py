@@ -1,8 +1,10 @@
 """Figures of the theory against exact samples, and against what others published."""
 
+import compositions
 import curves
 import validity
 from figures_networks import titled
+from recorded import mean_and_error
 from headway.figures import style
 
 
@@ -48,7 +50,24 @@ def published_curves():
     return drawn
 
 
+def seen_and_held_out():
+    """Errors against examples on seen and on held-out pairs, in every column."""
+    drawn = style.new_figure(8.6, 3.2)
+    colours = dict(zip(compositions.COLUMNS, (style.GAUSSIAN_PROCESS, style.CORRECTED, style.THEORY, style.SAMPLES, style.OVERLAY[3])))
+    for axes, (part, words) in zip(drawn.subplots(1, 2), (("fresh", "seen pairs, fresh inputs"), ("held_out", "pairs never seen"))):
+        for column, label in compositions.COLUMNS.items():
+            found = {examples: list(compositions.errors(column, part, examples=examples).values()) for examples in compositions.EXAMPLES}
+            found = {examples: mean_and_error(values) for examples, values in found.items() if len(values) > 1}
+            axes.errorbar(list(found), [mean for mean, _ in found.values()], yerr=[error for _, error in found.values()], marker="o",
+                          linestyle="none" if column == "exact" else "-", capsize=2.5, color=colours[column], label=label)
+        axes.set(xscale="log", yscale="log")
+        titled(axes, words, "training examples P", "relative squared error" if part == "fresh" else "")
+    style.legend_outside(axes)
+    return drawn
+
+
 FIGURES = {"validity": (errors_against_load, ("results/validity.json",)),
+           "compositions": (seen_and_held_out, ("results/compositions.json",)),
            "published-curves": (published_curves, ("results/published-curves.json", "curves/bilinear_sequence_regression.csv",
                                                    "curves/in_context_regression_d10.csv",
                                                    "curves/in_context_regression_d32.csv"))}

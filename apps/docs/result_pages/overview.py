@@ -2,6 +2,7 @@
 most five words, any other cell twelve."""
 
 import codes
+import compositions
 import curves
 import decodability_tables
 import fuzzy_logic
@@ -164,7 +165,7 @@ OWN, PUBLISHED = ["experiment", "ours", "verdict", ""], ["experiment", "publishe
 
 
 def known_answers():
-    return [OWN, _posteriors(), _curves(), _validity(), learned.row(), _known_head()]
+    return [OWN, _posteriors(), _curves(), _validity(), compositions.row(), learned.row(), _known_head()]
 
 
 def published_results():

@@ -9,6 +9,7 @@ import re
 from recorded import ROOT
 
 import codes
+import compositions
 import curves
 import decodability_tables
 import fuzzy_logic
@@ -26,7 +27,7 @@ import texts
 import validity
 
 PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
-         ranking, learned, texts, validity, curves)
+         ranking, learned, texts, validity, curves, compositions)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 
