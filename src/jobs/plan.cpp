@@ -9,6 +9,23 @@
 
 namespace headway::jobs {
 
+namespace {
+
+std::string calibration_text(const TheoryPlan& plan, const Study& study) {
+  std::string text =
+      fmt::format("{} with a chain each at every point: {:.3g} times the transitions of the draws",
+                  count_text(study.sample.calibrate, "network"),
+                  plan.calibration_transitions / plan.draw_transitions);
+  if (plan.calibration_flops > 0) {
+    text += fmt::format("; {} for their kernels, {} of them in memory",
+                        amount_text(plan.calibration_flops, "flop"),
+                        amount_text(plan.calibration_bytes, "B"));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string plan_text(const TheoryPlan& plan, const Study& study, const std::string& verb,
                       const std::string& output) {
   std::string out;
@@ -47,6 +64,7 @@ std::string plan_text(const TheoryPlan& plan, const Study& study, const std::str
     line("draws", fmt::format("{} chains of {} after {} of warm-up, sampler {}; about {} in memory",
                               study.sample.chains, study.sample.draws, study.sample.warmup,
                               word_of(study.sample.sampler), amount_text(plan.draw_bytes, "B")));
+    if (study.sample.calibrate > 0) line("calibration", calibration_text(plan, study));
   }
   line("study hash", headway::study_hash(study));
   return out;
@@ -77,7 +95,13 @@ std::string plan_json(const TheoryPlan& plan, const Study& study, const std::str
   out["kernel_bytes"] = plan.kernels.kernel_bytes;
   out["memory_bytes"] = plan.memory_bytes;
   out["point_bytes"] = plan.point_bytes;
-  if (verb == "sample") out["draw_bytes"] = plan.draw_bytes;
+  if (verb == "sample") {
+    out["draw_bytes"] = plan.draw_bytes;
+    out["draw_transitions"] = plan.draw_transitions;
+    out["calibration_transitions"] = plan.calibration_transitions;
+    out["calibration_flops"] = plan.calibration_flops;
+    out["calibration_bytes"] = plan.calibration_bytes;
+  }
   return json_text(out);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headway/numerics/symmetric.hpp"
+#include "posterior/conditional_draws.hpp"
 
 namespace headway::posterior {
 namespace {
@@ -31,6 +32,50 @@ double log_chi_density(double k, double x, double& derivative) {
   derivative = (k - square) / std::sqrt(2.0 * k);
   return k * (0.5 * std::log(k) + scaled) - 0.5 * square - 0.5 * std::log(2.0 * k) -
          (0.5 * k - 1.0) * std::numbers::ln2 - log_gamma(0.5 * k);
+}
+
+/// B = L Q by the QR factors of its transpose, with L_jj > 0.
+struct Trapezoidal {
+  MatrixXd lower, turn;
+};
+Trapezoidal lower_trapezoidal(const MatrixXd& b) {
+  const Index columns = std::min(b.rows(), b.cols());
+  const Eigen::HouseholderQR<MatrixXd> qr(b.transpose());
+  Trapezoidal result{qr.matrixQR().topRows(columns).triangularView<Eigen::Upper>().transpose(),
+                     (qr.householderQ() * MatrixXd::Identity(b.cols(), columns)).transpose()};
+  for (Index j = 0; j < columns; ++j) {
+    if (result.lower(j, j) >= 0.0) continue;
+    result.lower.col(j) *= -1.0;
+    result.turn.row(j) *= -1.0;
+  }
+  return result;
+}
+
+/// (I kron Q) B, as many blocks as B has.
+MatrixXd turn_rows(const MatrixXd& turn, const MatrixXd& b) {
+  const Index heads = b.rows() / turn.cols();
+  MatrixXd turned(heads * turn.rows(), b.cols());
+  for (Index h = 0; h < heads; ++h) {
+    turned.middleRows(h * turn.rows(), turn.rows()).noalias() =
+        turn * b.middleRows(h * turn.cols(), turn.cols());
+  }
+  return turned;
+}
+
+/// Rows (h, k) of B as a column for each k, and back.
+MatrixXd rows_as_columns(const MatrixXd& b, Index columns) {
+  const Index heads = b.rows() / columns;
+  MatrixXd result(heads * b.cols(), columns);
+  for (Index h = 0; h < heads; ++h) {
+    result.middleRows(h * b.cols(), b.cols()) = b.middleRows(h * columns, columns).transpose();
+  }
+  return result;
+}
+void columns_as_rows(const MatrixXd& from, MatrixXd& b) {
+  const Index columns = from.cols(), heads = b.rows() / columns;
+  for (Index h = 0; h < heads; ++h) {
+    b.middleRows(h * columns, columns) = from.middleRows(h * b.cols(), b.cols()).transpose();
+  }
 }
 
 }  // namespace
@@ -133,30 +178,49 @@ VectorXd BartlettChain::trapezoidal(const Eigen::Ref<const VectorXd>& x) const {
   for (int l = static_cast<int>(layers_.size()); l >= 1; --l) {
     const Layer& layer = layers_[l - 1];
     const MatrixXd& b = all.bartlett[l - 1];
-    MatrixXd turned = b;
-    if (turn.size() > 0) {
-      turned.resize(layer.heads * turn.rows(), b.cols());
-      for (Index h = 0; h < layer.heads; ++h) {
-        turned.middleRows(h * turn.rows(), turn.rows()).noalias() =
-            turn * b.middleRows(h * turn.cols(), turn.cols());
-      }
-    }
-    // turned = L Q by the QR factors of its transpose, with L_jj > 0.
-    const Index columns = std::min(turned.rows(), turned.cols());
-    const Eigen::HouseholderQR<MatrixXd> qr(turned.transpose());
-    MatrixXd lower = qr.matrixQR().topRows(columns).triangularView<Eigen::Upper>().transpose();
-    turn = (qr.householderQ() * MatrixXd::Identity(turned.cols(), columns)).transpose();
-    for (Index j = 0; j < columns; ++j) {
-      if (lower(j, j) < 0.0) {
-        lower.col(j) *= -1.0;
-        turn.row(j) *= -1.0;
-      }
+    Trapezoidal turned = lower_trapezoidal(turn.size() > 0 ? turn_rows(turn, b) : b);
+    const MatrixXd& lower = turned.lower;
+    turn = std::move(turned.turn);
+    for (Index j = 0; j < lower.cols(); ++j) {
       const double dof = degrees(layer.width, j);
       out.push_back(std::sqrt(2.0 * dof) * std::log(lower(j, j) / std::sqrt(dof)));
       for (Index i = j + 1; i < lower.rows(); ++i) out.push_back(lower(i, j));
     }
   }
   return Eigen::Map<const VectorXd>(out.data(), static_cast<Index>(out.size()));
+}
+
+void BartlettChain::draw_along_orbits(Rng& rng, Eigen::Ref<VectorXd> x, MatrixXd& below) const {
+  std::vector<MatrixXd> b = factors(x).bartlett;
+  for (int l = static_cast<int>(layers_.size()); l >= 1; --l) {
+    const Layer& layer = layers_[l - 1];
+    MatrixXd& above = b[static_cast<std::size_t>(l - 1)];
+    MatrixXd& next = l > 1 ? b[static_cast<std::size_t>(l - 2)] : below;
+    MatrixXd columns = rows_as_columns(next, above.cols());
+    const Index width = l > 1 ? layers_[l - 2].width : next.cols();
+    draw_along_orbit(rng, above, columns,
+                     {.below = static_cast<double>(next.rows() / above.cols() * width),
+                      .width = layer.full ? 0 : layer.width});
+    columns_as_rows(columns, next);
+    if (l > 1 && !layers_[l - 2].full) {  // it has lost its form
+      Trapezoidal turned = lower_trapezoidal(next);
+      next = std::move(turned.lower);
+      MatrixXd& last = l > 2 ? b[static_cast<std::size_t>(l - 3)] : below;
+      last = turn_rows(turned.turn, last);
+    }
+    write(layer, above, x);
+  }
+}
+
+void BartlettChain::write(const Layer& layer, const MatrixXd& b, Eigen::Ref<VectorXd> x) {
+  Index k = layer.offset;
+  for (Index j = 0; j < layer.columns; ++j) {
+    if (!layer.full) {
+      const double dof = degrees(layer.width, j);
+      x[k++] = std::sqrt(2.0 * dof) * std::log(b(j, j) / std::sqrt(dof));
+    }
+    for (Index i = layer.first_normal(j); i < layer.rows; ++i) x[k++] = b(i, j);
+  }
 }
 
 theory::OrderParameters BartlettChain::order_parameters(const Factors& factors) {

@@ -180,10 +180,10 @@ double CollapsedChain::sweep(Rng& rng, Eigen::Ref<VectorXd> position) {
   MatrixXd input = stored_input.reshaped(inputs_, units_);
   const MatrixXd seen = activations(input);
   draw_upper(rng, seen, upper);
-  const MatrixXd factor = first_factor(upper);
-  MatrixXd above = draw_weights(rng, seen, factor, units_).transpose();
+  MatrixXd above = draw_weights(rng, seen, first_factor(upper), units_).transpose();
   draw_along_orbit(rng, above, input);
-  const MatrixXd effective = factor * above;
+  upper_.draw_along_orbits(rng, upper, above);
+  const MatrixXd effective = first_factor(upper) * above;
   input = draw_weights(rng, kernels_->features(), effective, inputs_);
   stored_above = above.transpose().reshaped();
   stored_input = input.reshaped();

@@ -75,18 +75,23 @@ double log_inverse_gaussian(Rng& rng, double shape, double a, double b) {
   }
 }
 
-void draw_along_orbit(Rng& rng, MatrixXd& above, MatrixXd& below) {
+void draw_along_orbit(Rng& rng, MatrixXd& above, MatrixXd& below, const Orbit& orbit) {
   const Index units = below.cols();
-  const double shape = 0.5 * static_cast<double>(below.rows() - above.rows());
+  const double count = orbit.below > 0.0 ? orbit.below : static_cast<double>(below.rows());
+  const bool triangular = orbit.width > 0;
   for (Index i = 0; i < units; ++i) {
     const double z = below.col(i).squaredNorm(), b = above.col(i).squaredNorm();
     if (z > 0.0 && b > 0.0) {
+      // Powers of 1 / c in the density of b_i / c: a chi of width - i, and the normals below it.
+      const Index powers = triangular ? orbit.width - i + above.rows() - 1 - i : above.rows();
+      const double shape = 0.5 * (count - static_cast<double>(powers));
       const double c = std::exp(0.5 * log_inverse_gaussian(rng, shape, z, b));
       below.col(i) *= c;
       above.col(i) /= c;
     }
     for (Index step = 1; step < std::min(units, kMostPartners); ++step) {
       const Index j = (i + step) % units;
+      if (triangular && j > i) continue;  // b_i would reach above the diagonal of b_j
       const double precision = below.col(j).squaredNorm() + above.col(i).squaredNorm();
       const double mean =
           (above.col(i).dot(above.col(j)) - below.col(i).dot(below.col(j))) / precision;

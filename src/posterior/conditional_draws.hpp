@@ -20,12 +20,22 @@ void elliptical_slice(Rng& rng, Eigen::Ref<VectorXd> x,
 /// tangents (after Devroye, Stat. Comput. 24 (2014) 239).
 double log_inverse_gaussian(Rng& rng, double shape, double a, double b);
 
+/// The priors of the matrices on an orbit.
+struct Orbit {
+  /// Independent normals in a column of `below`, where it has fewer entries of the same norm; 0: its
+  /// entries.
+  double below = 0.0;
+  /// > 0: `above` is a lower triangular Bartlett factor of a Wishart matrix of this width (eq. 37),
+  /// and stays one. 0: all its entries are normal.
+  Index width = 0;
+};
+
 /// Draws a network that is the same function: with columns b_j of `above` and z_j of `below` the
 /// products sum_j b_j z_j^T stay as they are under
 ///   z_i -> z_i + a z_j,  b_j -> b_j - a b_i,   and   z_i -> c z_i,  b_i -> b_i / c,
 /// where a and c are drawn from their conditionals under standard normal priors of b and z (Liu and
 /// Sabatti, Biometrika 87 (2000) 353; their measures are da and dc / c). U_1 changes along these
 /// orbits, and the data do not see it. Cost O(n min(n, 33) rows) for n columns.
-void draw_along_orbit(Rng& rng, MatrixXd& above, MatrixXd& below);
+void draw_along_orbit(Rng& rng, MatrixXd& above, MatrixXd& below, const Orbit& orbit = {});
 
 }  // namespace headway::posterior

@@ -107,8 +107,8 @@ MatrixXd ExactChain::draw_training_output(const Eigen::Ref<const VectorXd>& posi
     throw Error(ErrorKind::kInternal,
                 "ExactChain::draw_training_output: K + T I is not positive definite");
   }
-  const MatrixXd mixed = theory::mix_outputs(kernels_->features(), factor, kernels_->outputs());
-  return (mixed * energy->draw_weights(rng)).reshaped(kernels_->examples(), kernels_->outputs());
+  return network_output(kernels_->features(), factor, kernels_->outputs(),
+                        energy->draw_weights(rng));
 }
 
 }  // namespace headway::posterior

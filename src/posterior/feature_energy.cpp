@@ -112,22 +112,17 @@ MatrixXd FeatureEnergy::weight_moments() const {
 }
 
 VectorXd FeatureEnergy::draw_weights(Rng& rng) const {
-  const auto normal = [&rng](Index size) {
-    VectorXd z(size);
-    rng.fill_normal({z.data(), static_cast<std::size_t>(size)});
-    return z;
-  };
   const VectorXd told =
       rotated_ ? rotated_->told() : numerics::multiply_vector(y_, Transpose::kYes, alpha_);
   if (by_features_ && !rotated_) {  // their precision is (T + Y^T Y) / T
-    MatrixXd noise = normal(y_.cols());
+    MatrixXd noise = standard_normals(rng, y_.cols());
     factor_.half_solve_transposed(noise);
     return told + std::sqrt(temperature_) * noise.col(0);
   }
   // The mean, and what is left of a draw from the prior: w' - Y^T (K + T)^{-1} (Y w' + noise).
-  const VectorXd prior = normal(y_.cols());
+  const VectorXd prior = standard_normals(rng, y_.cols());
   const VectorXd seen = numerics::multiply_vector(y_, Transpose::kNo, prior) +
-                        std::sqrt(temperature_) * normal(y_.rows());
+                        std::sqrt(temperature_) * standard_normals(rng, y_.rows());
   const VectorXd explained =
       rotated_ ? VectorXd(rotated_->solved().transpose() * seen)
                : numerics::multiply_vector(y_, Transpose::kYes, factor_.solve(seen).col(0));
@@ -161,6 +156,18 @@ theory::Prediction FeatureEnergy::predict(const MatrixXd& features, const Matrix
     prediction.variance = prediction.variance.cwiseMax(0.0);
   }
   return prediction;
+}
+
+VectorXd standard_normals(Rng& rng, Index count) {
+  VectorXd z(count);
+  rng.fill_normal({z.data(), static_cast<std::size_t>(count)});
+  return z;
+}
+
+MatrixXd network_output(const MatrixXd& features, const MatrixXd& factor, Index outputs,
+                        const VectorXd& weights) {
+  return (theory::mix_outputs(features, factor, outputs) * weights)
+      .reshaped(features.rows(), outputs);
 }
 
 }  // namespace headway::posterior

@@ -49,4 +49,11 @@ class FeatureEnergy {
   double log_determinant_ = 0.0, quadratic_ = 0.0;
 };
 
+/// That many standard normal numbers.
+VectorXd standard_normals(Rng& rng, Index count);
+
+/// f of a network with mixed features Y and weights w: Y w, P x C.
+MatrixXd network_output(const MatrixXd& features, const MatrixXd& factor, Index outputs,
+                        const VectorXd& weights);
+
 }  // namespace headway::posterior

@@ -130,4 +130,35 @@ PosteriorDraw LearnedChain::observe(const Eigen::Ref<const VectorXd>& position, 
   return draw;
 }
 
+MatrixXd LearnedChain::draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) {
+  const MatrixXd factor = chain_.factors(position.tail(chain_.dimension())).factor.front();
+  const bool finite = attention_->path_features(position.head(weights()), scale_, pass_, features_);
+  const std::optional<FeatureEnergy> energy =
+      finite ? FeatureEnergy::evaluate(features_, *labels_, factor, temperature_) : std::nullopt;
+  if (!energy) {
+    throw Error(ErrorKind::kInternal,
+                "LearnedChain::draw_training_output: K + T I is not positive definite");
+  }
+  return network_output(features_, factor, labels_->cols(), energy->draw_weights(rng));
+}
+
+PriorOutputs LearnedChain::draw_prior_outputs(const Eigen::Ref<const VectorXd>& position,
+                                              Rng& rng) {
+  const auto z = position.head(weights());
+  const MatrixXd factor = chain_.factors(position.tail(chain_.dimension())).factor.front();
+  const VectorXd w = standard_normals(rng, factor.cols() * attention_->features());
+  const auto output = [&](const model::LearnedAttention& on,
+                          model::LearnedAttention::Workspace& pass) {
+    if (!on.path_features(z, scale_, pass, features_)) {
+      throw Error(ErrorKind::kBadData, "the attention of a draw from the prior is not finite");
+    }
+    return network_output(features_, factor, labels_->cols(), w);
+  };
+  PriorOutputs outputs;
+  outputs.train = output(*attention_, pass_);
+  outputs.test =
+      evaluation_ ? output(*evaluation_, evaluation_pass_) : MatrixXd::Zero(0, labels_->cols());
+  return outputs;
+}
+
 }  // namespace headway::posterior

@@ -128,8 +128,7 @@ double ValueChain::log_density(const Eigen::Ref<const VectorXd>& position,
 }
 
 double ValueChain::log_likelihood(const Eigen::Ref<const VectorXd>& position) {
-  const BartlettChain::Factors factors = readout_.factors(position.tail(readout_.dimension()));
-  const MatrixXd factor = std::sqrt(architecture_.variance(1)) * factors.factor.front();
+  const MatrixXd factor = factor_of(position);
   MatrixXd arguments;
   const MatrixXd h = features(*sites_, hidden_weights(position), arguments);
   if (!factor.allFinite() || !h.allFinite()) return kNoDensity;
@@ -203,6 +202,35 @@ PosteriorDraw ValueChain::observe(const Eigen::Ref<const VectorXd>& position, bo
   draw.mean = std::move(prediction.mean);
   draw.variance = std::move(prediction.variance);
   return draw;
+}
+
+MatrixXd ValueChain::factor_of(const Eigen::Ref<const VectorXd>& position) const {
+  return std::sqrt(architecture_.variance(1)) *
+         readout_.factors(position.tail(readout_.dimension())).factor.front();
+}
+
+MatrixXd ValueChain::draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) {
+  const MatrixXd factor = factor_of(position);
+  MatrixXd arguments;
+  const MatrixXd h = features(*sites_, hidden_weights(position), arguments);
+  const std::optional<FeatureEnergy> energy =
+      FeatureEnergy::evaluate(h, *labels_, factor, temperature_);
+  if (!energy) {
+    throw Error(ErrorKind::kInternal,
+                "ValueChain::draw_training_output: K + T I is not positive definite");
+  }
+  return network_output(h, factor, labels_->cols(), energy->draw_weights(rng));
+}
+
+PriorOutputs ValueChain::draw_prior_outputs(const Eigen::Ref<const VectorXd>& position, Rng& rng) {
+  const MatrixXd factor = factor_of(position);
+  const MatrixXd v = hidden_weights(position);
+  const VectorXd w = standard_normals(rng, factor.cols() * sites_->readouts() * units_);
+  MatrixXd arguments;
+  const auto output = [&](const ValueSites& sites) {
+    return network_output(features(sites, v, arguments), factor, labels_->cols(), w);
+  };
+  return {output(*sites_), evaluation_ ? output(*evaluation_) : MatrixXd::Zero(0, labels_->cols())};
 }
 
 }  // namespace headway::posterior

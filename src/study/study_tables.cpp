@@ -250,9 +250,8 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
   using namespace sampling;  // its limits
   static const OptionTable<S> table = {{
       option("sampler", &S::sampler, choice<Sampler>(),
-             "auto takes collapsed for one layer where it costs much less, else exact, and says "
-             "which. Both "
-             "are right at every width. exact draws U alone, through a chain of Wishart matrices; "
+             "auto takes collapsed where it costs much less, else exact, and says which. Both are "
+             "right at every width. exact draws U alone, through a chain of Wishart matrices; "
              "collapsed draws the first layer, and suits many paths with narrow layers. The others "
              "draw all weights. langevin is biased."),
       option("chains", &S::chains, integer<int>(1, kMostChains),
@@ -296,8 +295,7 @@ const OptionTable<SampleOptions>& SampleOptions::table() {
       option("calibrate", &S::calibrate,
              unless(SampleOptions{}.calibrate, integer<int>(0, kMostDraws)),
              "also test the sampler at each point: networks drawn from the prior, for ranks among "
-             "draws. 400 see a noise that is wrong by an eighth. Values must be linear, attention "
-             "given."),
+             "draws. 400 see a noise that is wrong by an eighth."),
       option("keep_weights", &S::keep_weights, flag(),
              "keep the draws of all weights in the result; for samplers that draw weights"),
       option("checkpoint_seconds", &S::checkpoint_seconds, real(0.0, kLargestReal),

@@ -25,10 +25,19 @@ constexpr double kStill = 1e-9;      // a step in log U below this counts as non
 constexpr std::size_t kSpins = 3;  // steps that stand still, before the gradient counts as rounding
 constexpr double kFar = 1e3;  // times the terms: the slope of a start that is far from the labels
 constexpr int kLargestGrowths = 40;
-constexpr double kCloseGrowth = 0.2;  // of log U_1
-constexpr double kUneven = 1e3;       // widths this far apart need more than a small gradient
+constexpr double kCloseGrowth = 0.2;     // of log U_1
+constexpr double kClose = 10.0;          // times the tolerance: gradients over their own widths
+constexpr double kShort = 1e3;           // times the tolerance: a step that hardly moves U
+constexpr double kLayerRoundings = 2.0;  // times the rounding of the terms of one layer
+constexpr double kUneven = 1e3;          // widths this far apart need more than a small gradient
 
 }  // namespace
+
+bool has_uneven_widths(const model::Architecture& architecture) {
+  const std::vector<Index>& widths = architecture.widths;
+  const auto smallest = static_cast<double>(*std::min_element(widths.begin(), widths.end()));
+  return architecture.largest_width() > kUneven * smallest;
+}
 
 GeodesicStep::GeodesicStep(const std::vector<MatrixXd>& frames, const std::vector<MatrixXd>& logs,
                            OrderParameters direction, int threads)
@@ -159,20 +168,39 @@ void GeodesicDescent::record(double log_step) {
 }
 
 /// Whether U is as exact as a small norm says. The norm is over max N, and the action of a narrow
-/// layer is only as steep as its own width. So it must be small over the smallest width, too. Or it
-/// is all rounding, or the last step hardly moved U.
-bool GeodesicDescent::settled(double norm) const {
-  const std::vector<Index>& widths = action_.architecture().widths;
-  const double smallest = static_cast<double>(*std::min_element(widths.begin(), widths.end()));
-  const double close = kUneven * options_.gradient_tolerance;
-  return norm * action_.architecture().largest_width() / smallest <= close ||
-         norm <= kRoundings * std::numeric_limits<double>::epsilon() ||
-         (summary_.iterations > 0 && summary_.history.back().log_step <= close);
+/// layer is only as steep as its own width. So beside very wide layers each gradient must be small
+/// over the width of its own layer, too, or the last step hardly moved U.
+bool GeodesicDescent::settled() const {
+  if (!has_uneven_widths(action_.architecture())) return true;
+  return largest_layer_gradient() <= kClose * options_.gradient_tolerance ||
+         (summary_.iterations > 0 &&
+          summary_.history.back().log_step <= kShort * options_.gradient_tolerance);
+}
+
+/// Largest |entry| of dS/dU_l / N_l, in units of U at infinite width; 0 for layers where it is no
+/// more than rounding of the terms that cancel in it.
+double GeodesicDescent::largest_layer_gradient() const {
+  const model::Architecture& a = action_.architecture();
+  double largest = 0.0, scale = 1.0;
+  for (int l = a.layers() + 1; l >= 1; --l) {
+    scale *= a.variance(l);
+    double rounding = std::numeric_limits<double>::epsilon() * a.width(l);
+    if (l > 1) {  // entropy of the layer below
+      rounding = std::max(rounding,
+                          std::numeric_limits<double>::epsilon() * a.heads[l - 2] * a.width(l - 1));
+    } else {
+      rounding =
+          std::max(rounding, estimate_gradient_rounding(action_, evaluation_) * a.largest_width());
+    }
+    const double entry = scale * numerics::largest_entry(evaluation_.gradient[l - 1]);
+    if (!(entry <= kLayerRoundings * rounding)) largest = std::max(largest, entry / a.width(l));
+  }
+  return largest;
 }
 
 bool GeodesicDescent::finished() {
   const double norm = evaluation_.scaled_gradient_norm(action_.architecture());
-  if (norm <= options_.gradient_tolerance && settled(norm)) {
+  if (norm <= options_.gradient_tolerance && settled()) {
     summary_.converged = true;
     summary_.message =
         fmt::format("converged: gradient norm {:.1e} <= {:.1e}", norm, options_.gradient_tolerance);

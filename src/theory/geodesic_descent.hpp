@@ -72,7 +72,8 @@ class GeodesicDescent {
   [[nodiscard]] double first_layer_terms() const;
   void grow_to_labels();
   void record(double log_step);
-  [[nodiscard]] bool settled(double norm) const;
+  [[nodiscard]] bool settled() const;
+  [[nodiscard]] double largest_layer_gradient() const;
   bool finished();
   [[nodiscard]] bool spins() const;
   /// What is left of the gradient (the smaller of both norms, and that in units of U), and what
@@ -96,6 +97,9 @@ class GeodesicDescent {
   double smallest_norm_ = std::numeric_limits<double>::infinity();
   double first_norm_ = 0.0;
 };
+
+/// Whether widths are so far apart that one scale cannot serve all layers.
+bool has_uneven_widths(const model::Architecture& architecture);
 
 /// Largest |entry| of F_l^T dS/dU_l F_l / max N, U_l = F_l F_l^T: the gradient in units of U
 /// itself. Over the smallest eigenvalue of the Hessian in these units, it is the relative error of

@@ -29,16 +29,22 @@ std::vector<MatrixXd> all_layers(const OrderParameters& u) {
 }
 
 /// Block-diagonal matrix of the congruences D_l -> F_l D_l F_l^T in svec coordinates, U_l = F_l
-/// F_l^T.
-MatrixXd frame_matrix(const OrderParameters& u) {
+/// F_l^T. Where widths are very uneven, blocks are divided by the roots of their widths: else no
+/// eigenvalue of a narrow layer would count beside those of a wide one.
+MatrixXd frame_matrix(const model::Architecture& architecture, const OrderParameters& u) {
+  const bool uneven = has_uneven_widths(architecture);
   const std::vector<MatrixXd> layers = all_layers(u);
   Index total = 0;
   for (const MatrixXd& m : layers) total += symmetric_size(m.rows());
   MatrixXd frame = MatrixXd::Zero(total, total);
   Index offset = 0;
-  for (const MatrixXd& m : layers) {
-    const std::optional<SpdFactor> factor = SpdFactor::factor(m);
-    const MatrixXd block = numerics::symmetric_congruence(factor->lower());
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const std::optional<SpdFactor> factor = SpdFactor::factor(layers[l]);
+    MatrixXd block = numerics::symmetric_congruence(factor->lower());
+    if (uneven) {
+      block *=
+          std::sqrt(architecture.largest_width() / architecture.width(static_cast<int>(l) + 1));
+    }
     frame.block(offset, offset, block.rows(), block.cols()) = block;
     offset += block.rows();
   }
@@ -60,12 +66,12 @@ void add_geodesic_term(const OrderParameters& u, const std::vector<MatrixXd>& gr
 
 /// Newton direction with the Hessian made positive definite in the geodesic metric where it is not.
 /// Infinite if the Hessian or the gradient is not finite in that metric.
-VectorXd newton_direction(const OrderParameters& u, const MatrixXd& hessian,
-                          const VectorXd& gradient) {
+VectorXd newton_direction(const model::Architecture& architecture, const OrderParameters& u,
+                          const MatrixXd& hessian, const VectorXd& gradient) {
   if (const std::optional<SpdFactor> factor = SpdFactor::factor(hessian)) {
     if (factor->condition_estimate() < 1e14) return -factor->solve(gradient);
   }
-  const MatrixXd frame = frame_matrix(u);
+  const MatrixXd frame = frame_matrix(architecture, u);
   MatrixXd product(hessian.rows(), hessian.cols());
   multiply(1.0, hessian, Transpose::kNo, frame, Transpose::kNo, 0.0, product);
   MatrixXd whitened(hessian.rows(), hessian.cols());
@@ -151,8 +157,10 @@ class NewtonSolver final : public GeodesicDescent {
   }
 
   std::optional<GeodesicStep> next_step() override {
-    OrderParameters direction = to_order_parameters(
-        newton_direction(here(), hessian(), to_vector(evaluation().gradient)), here());
+    OrderParameters direction =
+        to_order_parameters(newton_direction(action().architecture(), here(), hessian(),
+                                             to_vector(evaluation().gradient)),
+                            here());
     std::vector<MatrixXd> frames;
     std::vector<MatrixXd> logs;  // F^{-1} D F^{-T}
     for (int l = 1; l <= static_cast<int>(here().layers.size()) + 1; ++l) {

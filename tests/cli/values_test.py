@@ -265,6 +265,9 @@ class Calibration(ProgramTest):
     SMALL = ["--set", "model.widths=[10]", "--set", "task.train_examples=20", "--set", "task.features=8", "--set",
              "task.test_examples=3", "--set", "sample.chains=2", "--set", "sample.draws=60", "--set", "sample.warmup=60"]
 
+    COPY = [word for key in ("task.train_examples=10", "task.test_examples=3", "task.tokens=3", "model.widths=10",
+                             "sample.replicas=3") for word in ("--set", key)]
+
     def test_ranks_of_networks_from_the_prior_are_in_table_and_file(self):
         result = self.path("r.h5")
         process = run("sample", "hmm-four-paths", *self.SMALL, "--calibrate", "--set", "sample.calibrate=20", "-q", "-o", result)
@@ -293,8 +296,32 @@ class Calibration(ProgramTest):
             process = run("sample", sums, "--set", "model.widths=[10]", "--set", setting, "-q", "-o", self.path("r.h5"))
             self.assertEqual(process.returncode, 78, process.stderr)
             self.assertIn(words, process.stderr)
-        process = run("sample", write_data(self.path("v.h5")), *problem("hyla_relu"), "--set", "sample.calibrate=20")
-        self.assertIn("must be 0 for a value network", process.stderr)
+
+    def test_networks_whose_features_are_not_given_are_calibrated_too(self):
+        short = ["--set", "sample.chains=2", "--set", "sample.draws=60", "--set", "sample.warmup=60", "--set",
+                 "sample.calibrate=8", "-q"]
+        for path, words, names in (
+                ("v.h5", [write_data(self.path("v.h5")), *problem("hyla_relu"), "--set", "sample.replicas=3"],
+                 (b"trace of S", b"log likelihood")),
+                ("a.h5", ["copy-task", *self.COPY], (b"largest attention", b"trace of U_1"))):
+            result = self.path("r-" + path)
+            process = run("sample", *words, *short, "-o", result)
+            self.assertIn(process.returncode, (0, 2), process.stderr)
+            with h5py.File(result) as file:
+                point = file["points/0"]
+                self.assertEqual(point["calibration_ranks"].shape[0], 8)
+                for name in names:
+                    self.assertIn(name, list(point["calibration_statistics"][()]))
+
+    def test_a_plan_counts_it(self):
+        process = run("sample", "hmm-four-paths", *self.SMALL, "--calibrate", "--dry-run")
+        self.assertIn("1000 networks with a chain each at every point: 500 times the transitions of the draws",
+                      " ".join(process.stdout.split()))
+        process = run("sample", "hmm-four-paths", *self.SMALL, "--calibrate", "--dry-run", "--json")
+        plan = json.loads(process.stdout)
+        self.assertEqual(plan["draw_transitions"], 2 * 120)
+        self.assertEqual(plan["calibration_transitions"], 1000 * 120)
+        self.assertEqual(plan["calibration_flops"], 1000 * plan["kernel_flops"])
 
 
 if __name__ == "__main__":

@@ -162,6 +162,57 @@ TEST_CASE("Moves along an orbit keep the function and the prior") {
   }
 }
 
+TEST_CASE("Moves along the orbits of all layers keep what the data see, and the prior") {
+  // Wide and narrow layers, two of them above each other, and several outputs.
+  std::vector<model::Architecture> all;
+  for (const WeightProblem& problem : testing::weight_problems())
+    all.push_back(problem.architecture);
+  all.push_back({{2, 2}, {3, 9, 8}, {1.0, 1.0, 1.3, 0.7}, 1});
+  all.push_back({{2, 2, 2}, {3, 11, 12, 7}, {1.0, 1.0, 0.8, 1.1, 1.2}, 2});
+  all.push_back({{2, 3, 2}, {3, 9, 2, 3}, {1.0, 1.0, 0.8, 1.1, 1.2}, 1});
+  for (const model::Architecture& a : all) {
+    const auto chain = BartlettChain::above(a, 2);
+    INFO("layers " << a.layers() << ", N_2 " << a.widths[1] << ", outputs " << a.outputs);
+    Rng rng(56, StreamPurpose::kTests, static_cast<std::uint64_t>(a.widths[1]));
+    VectorXd x(chain.dimension());
+    std::vector<std::vector<double>> traces(static_cast<std::size_t>(a.layers()));
+    std::vector<double> squares, corner;
+    for (int r = 0; r < kReplicates; ++r) {
+      chain.draw_prior(rng, x);
+      const auto factor = [&] { return chain.factors(x).factor.front(); };
+      const Index rank = factor().cols(), heads = a.heads.front();
+      MatrixXd below = testing::random_matrix(heads * rank, a.widths.front(), rng);
+      const auto product = [&] {
+        MatrixXd all_heads(heads * factor().rows(), below.cols());
+        for (Index h = 0; h < heads; ++h) {
+          all_heads.middleRows(h * factor().rows(), factor().rows()) =
+              factor() * below.middleRows(h * rank, rank);
+        }
+        return all_heads;
+      };
+      const MatrixXd before = product();
+      for (int i = 0; i < 2; ++i) chain.draw_along_orbits(rng, x, below);
+      REQUIRE((product() - before).norm() < 1e-7 * before.norm());
+      squares.push_back(below.squaredNorm() - static_cast<double>(below.size()));
+      corner.push_back(below(0, 0) * below(below.rows() - 1, 0) - (below.rows() == 1 ? 1.0 : 0.0));
+      const theory::OrderParameters u = BartlettChain::order_parameters(chain.factors(x));
+      for (std::size_t l = 0; l < traces.size(); ++l) {
+        traces[l].push_back(u.at(static_cast<int>(l) + 1).trace());
+      }
+    }
+    CHECK(deviation(squares, 0.0) < testing::largest_z(kComparisons));
+    CHECK(deviation(corner, 0.0) < testing::largest_z(kComparisons));
+    for (std::size_t l = 0; l < traces.size(); ++l) {
+      double expected = static_cast<double>(a.outputs);  // of U_{l+2}
+      for (int k = static_cast<int>(l) + 2; k <= a.layers() + 1; ++k) {
+        expected *=
+            a.variance(k) * (k <= a.layers() ? a.heads[static_cast<std::size_t>(k - 1)] : 1);
+      }
+      CHECK(deviation(traces[l], expected) < testing::largest_z(kComparisons));
+    }
+  }
+}
+
 TEST_CASE("An elliptical slice keeps a normal density times a factor") {
   // N(0, 1) exp(-3 (x - 1)^2 / 2) is N(3/4, 1/4), from independent exact draws.
   Rng rng(54, StreamPurpose::kTests);

@@ -67,6 +67,13 @@ class BartlettChain {
   double log_prior(const Eigen::Ref<const VectorXd>& x, Eigen::Ref<VectorXd> gradient) const;
   /// A draw from the prior.
   void draw_prior(Rng& rng, Eigen::Ref<VectorXd> x) const;
+  /// Draws other factors with the same products F_lowest B: for each pair of neighbours
+  ///   B_{l+1} -> B_{l+1} A,  B_l -> (I kron A^{-1}) B_l
+  /// with A from its conditional under the prior (draw_along_orbit), where A is any matrix, or
+  /// lower triangular where B_{l+1} is; B_l then gets its form back by a rotation of what is below
+  /// it. U_lowest, ..., U_a move, and nothing that is made of F_lowest B does. `below`: B of the
+  /// layer below the lowest, all entries N(0, 1) a priori.
+  void draw_along_orbits(Rng& rng, Eigen::Ref<VectorXd> x, MatrixXd& below) const;
   /// Adds dE/dx for a function E of F_1 with gradient dE/dF_1, back through the chain. Cost O(sum_l
   /// (C p_l)^2 columns).
   void pull_back(const Factors& factors, const MatrixXd& first_factor_gradient,
@@ -92,6 +99,9 @@ class BartlettChain {
     [[nodiscard]] Index first_row(Index j) const { return full ? 0 : j; }
     [[nodiscard]] Index first_normal(Index j) const { return full ? 0 : j + 1; }
   };
+  /// Writes the coordinates of B.
+  static void write(const Layer& layer, const MatrixXd& b, Eigen::Ref<VectorXd> x);
+
   model::Architecture architecture_;
   std::vector<Layer> layers_;  // l = lowest..L+1 at [l - lowest]
   int lowest_ = 1;

@@ -49,6 +49,8 @@ class LearnedChain final : public sampling::TemperedTarget, public PosteriorTarg
   [[nodiscard]] std::string fingerprint() const override { return fingerprint_; }
   /// Order parameters, attention, and with `predictor` the prediction.
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
+  MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
+  PriorOutputs draw_prior_outputs(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
 
   /// Number of attention weights. They are the first entries of a position.
   [[nodiscard]] Index weights() const { return attention_->dimension(); }

@@ -23,6 +23,12 @@ struct PosteriorDraw {
   double log_likelihood = std::numeric_limits<double>::quiet_NaN();  ///< without (2 pi)^{-P C / 2}
 };
 
+/// Outputs of one network.
+struct PriorOutputs {
+  MatrixXd train;  ///< P x C
+  MatrixXd test;   ///< on the examples that are predicted; 0 rows without them
+};
+
 /// A sampling target whose positions are networks: implemented by the exact chain and by the
 /// weight-space posterior.
 class PosteriorTarget {
@@ -39,6 +45,12 @@ class PosteriorTarget {
   virtual MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& /*position*/,
                                         Rng& /*rng*/) {
     throw Error(ErrorKind::kInternal, "this target draws no outputs");
+  }
+  /// f of a network from the prior: what the position leaves open is drawn without labels. Targets
+  /// whose features are not given have it. The base class throws Error{kInternal}.
+  virtual PriorOutputs draw_prior_outputs(const Eigen::Ref<const VectorXd>& /*position*/,
+                                          Rng& /*rng*/) {
+    throw Error(ErrorKind::kInternal, "this target draws no outputs of the prior");
   }
 
  protected:

@@ -50,11 +50,15 @@ class ValueChain final : public sampling::TemperedTarget, public PosteriorTarget
   /// U_a and S = V V^T / N_1 of the draw, the mean of U_1 = o o^T / N_1 given it, and with
   /// `predictor` the prediction.
   PosteriorDraw observe(const Eigen::Ref<const VectorXd>& position, bool predictor) override;
+  MatrixXd draw_training_output(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
+  PriorOutputs draw_prior_outputs(const Eigen::Ref<const VectorXd>& position, Rng& rng) override;
 
   /// N_1 d.
   [[nodiscard]] Index weights() const { return units_ * inputs_; }
 
  private:
+  /// F = s_1 F_a at these coordinates.
+  [[nodiscard]] MatrixXd factor_of(const Eigen::Ref<const VectorXd>& position) const;
   /// V of a position, d x N_1.
   [[nodiscard]] MatrixXd hidden_weights(const Eigen::Ref<const VectorXd>& position) const;
   /// H / sqrt(N_1 R): P x (R N_1), readout by readout. Keeps psi V in `arguments`.

@@ -47,6 +47,7 @@ struct SampleState {
   sampling::Checkpoint run;
   std::vector<ChainRecord> records;  ///< one for each chain
   double seconds = 0.0;              ///< of the chains so far, all calls together
+  MatrixXd calibration;              ///< a row for each network of the calibration that is done
 };
 
 template <class Visitor, RecordOf<SampleState> Record>
@@ -54,6 +55,10 @@ void fields(Visitor& visit, Record& r) {
   visit("run", r.run, "the chains");
   visit("records", r.records, "what is kept of each chain's draws");
   visit("seconds", r.seconds, "of the chains so far");
+  visit("calibration", r.calibration,
+        "a row for each network of the calibration: effective draws; then those below it and those "
+        "equal to it, for each number of draws and each statistic",
+        {.optional = true});
 }
 
 }  // namespace headway

@@ -9,6 +9,8 @@
 #include "headway/numerics/dense.hpp"
 #include "headway/path_features.hpp"
 #include "headway/solve.hpp"
+#include "headway/verbs/theory/learned_attention.hpp"
+#include "verbs/theory/sample_setup.hpp"
 #include "verbs/theory/value_problem.hpp"
 
 namespace headway {
@@ -109,6 +111,21 @@ void count_values(const Study& study, const tasks::Dataset& dataset, TheoryPlan&
   plan.least_bytes += bytes;
 }
 
+/// Transitions of the chains, and what calibration adds: a chain for each network, with its own
+/// kernels where attention is given and values are linear.
+void count_draws(const Study& study, TheoryPlan& plan) {
+  const SampleOptions& sample = study.sample;
+  const double chain = sample.warmup + static_cast<double>(sample.draws) * sample.thin;
+  const double networks = sample.calibrate;
+  plan.draw_transitions = sample.chains * chain;
+  plan.calibration_transitions = networks * chain;
+  if (networks == 0 || study.model.value_network || learns_attention(study)) return;
+  const double bytes = plan.kernels.kernel_bytes;
+  plan.calibration_flops = networks * plan.kernels.construction_flops;
+  plan.calibration_bytes = bytes * calibration_threads(study, bytes);
+  plan.memory_bytes += plan.calibration_bytes;
+}
+
 void count_memory(const tasks::Dataset& dataset, Index columns, TheoryPlan& plan) {
   const double row = kNumber * plan.paths * static_cast<double>(columns);
   const bool matrices = plan.kernels.form == theory::KernelForm::kGram;
@@ -194,7 +211,10 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   plan.kernels = theory::kernel_cost({plan.train_examples, paths, columns, plan.outputs}, options);
   count_memory(dataset, columns, plan);
   count_values(study, dataset, plan);
-  if (verb == TheoryVerb::kSamples) plan.draw_bytes = draw_bytes(study, dataset);
+  if (verb == TheoryVerb::kSamples) {
+    plan.draw_bytes = draw_bytes(study, dataset);
+    count_draws(study, plan);
+  }
   if (verb == TheoryVerb::kAligns) {
     require_examples(dataset);
     count_alignment(dataset, plan);

@@ -15,10 +15,8 @@
 #include "headway/core/rng.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
-#include "headway/posterior/collapsed_chain.hpp"
 #include "headway/posterior/evidence.hpp"
 #include "headway/posterior/exact_chain.hpp"
-#include "headway/posterior/weight_posterior.hpp"
 #include "headway/sample.hpp"
 #include "headway/solve.hpp"
 #include "verbs/theory/calibration.hpp"
@@ -30,6 +28,7 @@
 #include "verbs/theory/sample_setup.hpp"
 #include "verbs/theory/sample_state.hpp"
 #include "verbs/theory/sample_summary.hpp"
+#include "verbs/theory/sample_task.hpp"
 #include "verbs/theory/value_sample.hpp"
 
 namespace headway {
@@ -45,12 +44,12 @@ class PointSampler {
         observer_(observer),
         hooks_(hooks),
         learned_(learned),
-        evaluation_features_(std::make_shared<MatrixXd>(problem.evaluation_features)) {}
+        tasks_(study, dataset, problem, learned) {}
 
   SamplePoint sample(const SweepPoint& sweep, std::size_t index, std::size_t points,
                      SweepShare& share) const {
     const Clock::time_point began = Clock::now();
-    const Task task = task_of(sweep, index);
+    const SampleTask task = tasks_.at(sweep, index);
     SampleState state;
     const std::pair<int, int> all{0, task.options.chains};
     const std::optional<sampling::Checkpoint> resumed = resume(hooks_, index, all, state);
@@ -91,7 +90,11 @@ class PointSampler {
                         point);
     }
     judge_diagnostics(point);
-    if (study_.sample.calibrate > 0 && point.complete) calibrate_sampler(task, sweep, index, point);
+    if (study_.sample.calibrate > 0 && point.complete) {
+      calibrate_sampler(task, sweep, index,
+                        {.done = &state.calibration, .save = [&] { sink.save(result.state); }},
+                        point);
+    }
     point.seconds = sink.earlier_seconds() + seconds_since(began);
     return point;
   }
@@ -99,7 +102,7 @@ class PointSampler {
   /// Runs the share `chains` of a point's chains alone; false when interrupted.
   bool sample_chains(const SweepPoint& sweep, std::size_t index, std::size_t points,
                      const Shard& chains) const {
-    const Task task = task_of(sweep, index);
+    const SampleTask task = tasks_.at(sweep, index);
     const std::pair<int, int> mine =
         leaves_of_part(static_cast<std::size_t>(task.options.chains), chains.index, chains.count);
     SampleState state;
@@ -117,61 +120,8 @@ class PointSampler {
   }
 
  private:
-  /// What is to be sampled at a point, and how.
-  struct Task {
-    model::Architecture architecture;
-    Sampler sampler;
-    bool linear;  // values, with given attention
-    std::unique_ptr<sampling::Target> target;
-    sampling::SamplerOptions options;
-    bool keep_positions;
-
-    /// The chain of given attention.
-    [[nodiscard]] bool exact() const { return sampler == Sampler::kExact && linear; }
-  };
-  [[nodiscard]] Task task_of(const SweepPoint& sweep, std::size_t index) const {
-    Task task;
-    task.architecture = architecture_of(study_, dataset_, sweep.widths);
-    task.linear = learned_ == nullptr && problem_.values == nullptr;
-    task.sampler =
-        sampler_of(study_, task.architecture, problem_.values ? nullptr : problem_.kernels.get());
-    if (learned_ != nullptr) {
-      task.target = learned_target(study_, dataset_, *learned_, sweep);
-    } else if (problem_.values) {
-      task.target = value_target(study_, dataset_, problem_, sweep);
-    } else {
-      task.target = make_target(task.architecture, sweep, task.sampler, problem_.kernels);
-    }
-    task.options = sampler_options(study_, task.architecture, task.target->dimension(),
-                                   problem_.values ? nullptr : problem_.kernels.get(),
-                                   dataset_.train.labels.size(), index);
-    if (learned_ != nullptr && study_.sample.attention_start != AttentionStart::kPrior) {
-      task.options.starts = attention_starts(task);
-    }
-    task.options.validate(task.target->dimension());
-    const bool has_weights = learned_ != nullptr || draws_weights(task.sampler);
-    task.keep_positions =
-        task.exact() ? study_.sample.evidence : has_weights && study_.sample.keep_weights;
-    return task;
-  }
-
-  /// Starts of the chains, whose order parameters are draws from the prior.
-  [[nodiscard]] std::vector<VectorXd> attention_starts(const Task& task) const {
-    auto& target = dynamic_cast<posterior::LearnedChain&>(*task.target);
-    std::vector<VectorXd> starts;
-    for (int c = 0; c < task.options.chains; ++c) {
-      Rng rng(study_.seed, StreamPurpose::kChainStart,
-              task.options.first_stream + static_cast<std::uint64_t>(c));
-      starts.emplace_back(target.dimension());
-      target.draw_start(rng, starts.back());
-      start_attention(study_.sample.attention_start, *learned_,
-                      starts.back().head(target.weights()));
-    }
-    return starts;
-  }
-
   /// Runs chains [first, second) from where they stand; records lie in `state` then.
-  [[nodiscard]] sampling::SamplingResult run(const Task& task, std::pair<int, int> chains,
+  [[nodiscard]] sampling::SamplingResult run(const SampleTask& task, std::pair<int, int> chains,
                                              const std::optional<sampling::Checkpoint>& resumed,
                                              Observer& observer, SavePoint& sink,
                                              SampleState& state) const {
@@ -184,33 +134,8 @@ class PointSampler {
     return sampling::sample(*task.target, task.options, hooks);
   }
 
-  [[nodiscard]] std::unique_ptr<sampling::Target> make_target(
-      const model::Architecture& architecture, const SweepPoint& sweep, Sampler sampler,
-      const std::shared_ptr<const theory::PathKernels>& kernels) const {
-    std::string fingerprint =
-        fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}",
-                    word_of(sampler), fmt::join(sweep.widths, ","), sweep.temperature,
-                    fmt::join(architecture.variances, ","), dataset_.content_hash);
-    // Left out where they are as usual, so that states of older versions fit.
-    const Readout readout = readout_of(study_, dataset_);
-    if (readout != Readout::kLastToken) fingerprint += fmt::format(" readout {}", word_of(readout));
-    if (study_.model.attention != AttentionKind::kSoftmax) {
-      fingerprint += fmt::format(" attention {}", word_of(study_.model.attention));
-    }
-    if (sampler == Sampler::kExact) {
-      return std::make_unique<posterior::ExactChain>(architecture, sweep.temperature, kernels,
-                                                     evaluation_features_, fingerprint);
-    }
-    if (sampler == Sampler::kCollapsed) {
-      return std::make_unique<posterior::CollapsedChain>(architecture, sweep.temperature, kernels,
-                                                         evaluation_features_, fingerprint);
-    }
-    return std::make_unique<posterior::WeightPosterior>(architecture, sweep.temperature, kernels,
-                                                        evaluation_features_, fingerprint);
-  }
-
   /// Attention, evidence by replicas, and draws of the weights where they are kept.
-  void describe_attention(const Task& task, const sampling::SamplingResult& result,
+  void describe_attention(const SampleTask& task, const sampling::SamplingResult& result,
                           const std::vector<ChainRecord>& records, SamplePoint& point) const {
     if (point.draws == 0) return;
     summarize_attention(records, matrix_sizes(task.architecture), point);
@@ -229,28 +154,23 @@ class PointSampler {
     }
   }
 
-  /// Ranks of networks from the prior, by the same sampler with kernels of the study's form. An
-  /// interrupted calibration leaves the point incomplete, and is made anew by the next call.
-  void calibrate_sampler(const Task& task, const SweepPoint& sweep, std::size_t index,
-                         SamplePoint& point) const {
+  /// Ranks of networks from the prior, by the sampler and kernels of the draws. Where it is
+  /// interrupted, the checkpoint has the networks that are done, and the point is incomplete.
+  void calibrate_sampler(const SampleTask& task, const SweepPoint& sweep, std::size_t index,
+                         CalibrationRun run, SamplePoint& point) const {
     PointObserver observer(observer_, index, 1);
-    const CalibrationProblem problem{
-        task.architecture, sweep.temperature, *problem_.kernels, *evaluation_features_,
-        [&](const MatrixXd& labels) {
-          const theory::PathKernels& kernels = *problem_.kernels;
-          theory::PathKernelOptions options = kernel_options(study_);
-          options.memory_limit_bytes /= resolve_threads(task.options.threads);  // as many at once
-          options.threads = 1;
-          return make_target(
-              task.architecture, sweep, task.sampler,
-              theory::make_path_kernels(kernels.features(), labels, kernels.paths(), options));
-        }};
-    point.calibration = calibrate(problem, task.options, study_.sample.calibrate, index, observer);
+    run.networks = study_.sample.calibrate;
+    run.point = index;
+    sampling::SamplerOptions options = task.options;
+    if (task.linear) {
+      options.threads = calibration_threads(study_, problem_.kernels->cost().kernel_bytes);
+    }
+    point.calibration = calibrate(tasks_.calibration(task, sweep), options, run, observer);
     point.complete = point.calibration.has_value();
   }
 
   /// Evidence by replicas, where there are some.
-  void describe_collapsed(const Task& task, const sampling::SamplingResult& result,
+  void describe_collapsed(const SampleTask& task, const sampling::SamplingResult& result,
                           SamplePoint& point) const {
     if (point.draws == 0 || !study_.sample.evidence) return;
     if (task.options.replicas > 1) {
@@ -288,7 +208,7 @@ class PointSampler {
   Observer& observer_;
   const SampleHooks& hooks_;
   const LearnedProblem* learned_;  // null where attention is given
-  std::shared_ptr<const MatrixXd> evaluation_features_;
+  SampleTasks tasks_;
 };
 
 /// A study that is ready for one part after another.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
@@ -85,16 +87,6 @@ void check_sampling(const Study& study) {
                       {"model.temperature"});
   }
   const SampleOptions& sample = study.sample;
-  if (sample.calibrate > 0 && learns_attention(study)) {
-    throw OptionError(fmt::format("sample.calibrate = {}: must be 0 where attention is learned",
-                                  sample.calibrate),
-                      {"sample.calibrate", "model.attention_prior"});
-  }
-  if (sample.calibrate > 0 && study.model.value_network) {
-    throw OptionError(
-        fmt::format("sample.calibrate = {}: must be 0 for a value network", sample.calibrate),
-        {"sample.calibrate", "model.value_network"});
-  }
   if (sample.metric == SampleMetric::kInformation && draws_weights(sample.sampler) &&
       sample.sampler != Sampler::kGibbs) {
     throw OptionError(
@@ -128,7 +120,6 @@ Sampler sampler_of(const Study& study, const model::Architecture& architecture,
                    const theory::PathKernels* kernels) {
   if (study.sample.sampler != Sampler::kAuto) return study.sample.sampler;
   if (kernels == nullptr || kernels->features().rows() == 0) return Sampler::kExact;
-  if (architecture.layers() > 1) return Sampler::kExact;  // U_2 mixes slowly in the other
   const double gradients =
       has_singular_matrix(architecture) ? kNarrowGradientsOfDraw : kGradientsOfDraw;
   const double exact = gradients * kernels->cost().evaluation_flops;
@@ -151,6 +142,19 @@ std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
     return problem.kernels;
   }
   return theory::make_path_kernels(kernels.features(), kernels.labels(), kernels.paths(), options);
+}
+
+theory::PathKernelOptions same_kernels(const theory::PathKernels& kernels) {
+  theory::PathKernelOptions options;
+  options.form = kernels.form();
+  if (kernels.cost().compact) options.energy_tolerance = kEnergyTolerance;
+  options.smallest_temperature = std::numeric_limits<double>::min();  // sampling has T > 0
+  return options;
+}
+
+int calibration_threads(const Study& study, double kernel_bytes) {
+  const double most = study.solve.memory_limit_gib * kGibibyte / std::max(1.0, kernel_bytes);
+  return std::max(1, static_cast<int>(std::min<double>(most, resolve_threads(study.threads))));
 }
 
 sampling::SamplerOptions sampler_options(const Study& study,

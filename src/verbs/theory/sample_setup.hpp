@@ -21,9 +21,9 @@ void check_features(const Study& study, const tasks::Dataset& dataset,
                     const TheoryProblem& problem);
 
 /// What runs at a point of these widths: the study's sampler, and for "auto" the exact chain or the
-/// collapsed one, whichever takes fewer operations for an effective draw, about. Several layers,
-/// learned attention and data without examples have the exact chain alone. `kernels`: null where
-/// attention is learned.
+/// collapsed one, whichever takes fewer operations for an effective draw, about. Learned attention
+/// and data without examples have the exact chain alone. `kernels`: null where attention is
+/// learned.
 Sampler sampler_of(const Study& study, const model::Architecture& architecture,
                    const theory::PathKernels* kernels);
 
@@ -31,6 +31,13 @@ Sampler sampler_of(const Study& study, const model::Architecture& architecture,
 /// that changes the log density by less than a draw could tell.
 std::shared_ptr<const theory::PathKernels> sampling_kernels(const Study& study,
                                                             const TheoryProblem& problem);
+
+/// How these kernels are made for labels of other networks, by one thread.
+theory::PathKernelOptions same_kernels(const theory::PathKernels& kernels);
+
+/// How many networks are calibrated at the same time: as many as there are threads, or fewer where
+/// their kernels of so many bytes each would not fit into solve.memory_limit_gib.
+int calibration_threads(const Study& study, double kernel_bytes);
 
 /// [sample], with the sampler of sampler_of(), for a target of `dimension` unknowns at sweep point
 /// `point`, from 0. `kernels`: null where attention is learned. `labels`: P C.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "headway/core/option_error.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -65,13 +66,14 @@ void check_value_sampling(const Study& study, const tasks::Dataset& dataset) {
 std::unique_ptr<posterior::ValueChain> value_target(const Study& study,
                                                     const tasks::Dataset& dataset,
                                                     const TheoryProblem& problem,
+                                                    std::shared_ptr<const MatrixXd> labels,
                                                     const SweepPoint& sweep) {
   using Sites = posterior::ValueChain::Sites;
   const model::Architecture architecture = architecture_of(study, dataset, sweep.widths);
   const ValueData& data = *problem.values;
   return std::make_unique<posterior::ValueChain>(
       architecture, sweep.temperature, Sites(problem.values, &data.train),
-      std::make_shared<const MatrixXd>(problem.train_labels),
+      std::move(labels),
       data.evaluated.examples() > 0 ? Sites(problem.values, &data.evaluated) : nullptr,
       fingerprint_of(study, dataset, architecture, sweep));
 }

@@ -15,10 +15,11 @@ namespace headway {
 /// Error{kBadStudy} for a value network in data of several layers.
 void check_value_sampling(const Study& study, const tasks::Dataset& dataset);
 
-/// The sampling target at a point. `values`: of `problem`.
+/// The sampling target at a point, of the sites of `problem` with these labels.
 std::unique_ptr<posterior::ValueChain> value_target(const Study& study,
                                                     const tasks::Dataset& dataset,
                                                     const TheoryProblem& problem,
+                                                    std::shared_ptr<const MatrixXd> labels,
                                                     const SweepPoint& sweep);
 
 /// Adds the covariance S of a draw to what a chain keeps: its trace, and sums over consecutive

@@ -136,6 +136,59 @@ TEST_CASE("a narrow layer beside very wide ones is solved as well as they are") 
   }
 }
 
+TEST_CASE(
+    "beside a readout of 1e12 units a narrow layer has the digits that it has beside infinity") {
+  // One path and one output. At N_a = infinity U_a = s_a^2, and U_1 = u solves
+  // dE/du + N_1 (1 / (s_1^2 s_a^2) - 1 / u) = 0.
+  for (const Optimizer optimizer :
+       {Optimizer::kNewton, Optimizer::kQuasiNewton, Optimizer::kNewtonCg}) {
+    for (const std::uint64_t seed : {6, 7, 8}) {
+      test::TheoryCase c = random_case({1}, 1, 15, 4, seed);
+      c.labels *= 3.0;
+      const double temperature = 0.05;
+      const double s1 = c.architecture.variance(1), sa = c.architecture.variance(2);
+      const auto kernels = kernels_of(c, KernelForm::kStored);
+      const auto slope = [&](double u) {
+        const auto state = kernels->evaluate(MatrixXd::Constant(1, 1, u), temperature);
+        return state->gradient(0, 0) + 10.0 * (1.0 / (s1 * sa) - 1.0 / u);
+      };
+      double low = 1e-3, high = 1e3;
+      for (int i = 0; i < 200; ++i) {
+        const double middle = 0.5 * (low + high);
+        (slope(middle) < 0.0 ? low : high) = middle;
+      }
+      for (const Index wide : {Index{1'000'000'000}, Index{1'000'000'000'000}}) {
+        CAPTURE(word_of(optimizer), seed, wide);
+        c.architecture.widths = {10, wide};
+        const theory::SaddlePoint s = solve(c, temperature, with(optimizer), KernelForm::kStored);
+        CHECK(s.summary.converged);
+        CHECK(s.summary.iterations < 30);
+        // The readout of 1e9 units itself is off by N_1 / N_a = 1e-8.
+        CHECK(std::abs(s.order_parameters.layers[0](0, 0) / low - 1.0) < 1e-7);
+      }
+    }
+  }
+}
+
+TEST_CASE("of several paths beside very wide layers U is that of 1e9 units at 1e12") {
+  for (const Optimizer optimizer :
+       {Optimizer::kNewton, Optimizer::kQuasiNewton, Optimizer::kNewtonCg}) {
+    for (const std::uint64_t seed : {1, 2, 3, 4}) {
+      test::TheoryCase c = random_case({2, 2}, 1, 25, 4, seed);
+      const auto solved_at = [&](Index wide) {
+        c.architecture.widths = {10, wide, wide};
+        return solve(c, 0.02, with(optimizer), KernelForm::kStored);
+      };
+      CAPTURE(word_of(optimizer), seed);
+      const theory::SaddlePoint wide = solved_at(1'000'000'000);
+      const theory::SaddlePoint wider = solved_at(1'000'000'000'000);
+      CHECK(wide.summary.converged);
+      CHECK(wider.summary.converged);
+      CHECK(difference(wider.order_parameters, wide.order_parameters) < 1e-6);
+    }
+  }
+}
+
 TEST_CASE("a gradient that is not finite has an infinite norm, and is not called converged") {
   const test::TheoryCase c = random_case({2, 2}, 1, 12, 3, 5);
   const theory::Action action(c.architecture, 0.05, kernels_of(c, KernelForm::kStored));

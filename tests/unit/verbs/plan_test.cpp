@@ -286,3 +286,21 @@ TEST_CASE("a plan of align has the memory of whole kernels, and refuses more tha
       Catch::Matchers::ContainsSubstring("16384 examples of 2 outputs: align takes at "
                                          "most 32766 of both together"));
 }
+
+TEST_CASE("a plan counts the chains of a calibration") {
+  headway::Study study = small_study();
+  study.sample.chains = 3;
+  study.sample.warmup = 100;
+  study.sample.draws = 50;
+  study.sample.thin = 2;
+  const tasks::Dataset data = headway::make_dataset(study);
+  const TheoryPlan without = headway::plan_theory(study, data, TheoryVerb::kSamples);
+  CHECK(without.draw_transitions == 600);
+  CHECK(without.calibration_transitions == 0);
+  study.sample.calibrate = 40;
+  const TheoryPlan with = headway::plan_theory(study, data, TheoryVerb::kSamples);
+  CHECK(with.calibration_transitions == 8000);
+  CHECK(with.calibration_flops == 40 * with.kernels.construction_flops);
+  CHECK(with.calibration_bytes == with.kernels.kernel_bytes);  // one thread
+  CHECK(with.memory_bytes == without.memory_bytes + with.calibration_bytes);
+}

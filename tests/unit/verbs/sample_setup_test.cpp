@@ -228,21 +228,40 @@ TEST_CASE("the exact chain halves large stored kernels, and nothing else does") 
   const auto exact = large->evaluate(u, 0.1), rounded = halved.first->evaluate(u, 0.1);
   CHECK(std::abs(rounded->energy() - exact->energy()) < 1e-3);
   CHECK(rounded->gradient != exact->gradient);
+  // Labels of other networks get the same kernels.
+  for (const auto& kernels : {large, halved.first}) {
+    const auto again = theory::make_path_kernels(kernels->features(), kernels->labels(), 4,
+                                                 same_kernels(*kernels));
+    CHECK(again->form() == kernels->form());
+    CHECK(again->cost().compact == kernels->cost().compact);
+    CHECK(again->evaluate(u, 0.1)->gradient == kernels->evaluate(u, 0.1)->gradient);
+  }
   const auto streamed = kernels_of(460, 4, 1, KernelForm::kStreamed);
   CHECK(sampled(streamed).first == streamed);
   study.sample.sampler = Sampler::kNuts;
   CHECK(sampled(large).first == large);
 }
 
-TEST_CASE("auto takes the collapsed sampler for one narrow layer of many paths alone") {
+TEST_CASE("auto takes the collapsed sampler for narrow layers of many paths alone") {
   const Study study = small_study();
   const auto many = kernels_of(30, 12, 2);
   const auto narrow = model::uniform_architecture({12}, 3);
   CHECK(sampler_of(study, narrow, many.get()) == Sampler::kCollapsed);
   CHECK(sampler_of(study, model::uniform_architecture({12}, 1000), many.get()) == Sampler::kExact);
-  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 3), many.get()) == Sampler::kExact);
+  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 3), many.get()) ==
+        Sampler::kCollapsed);
+  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 100), many.get()) == Sampler::kExact);
   CHECK(sampler_of(study, narrow, nullptr) == Sampler::kExact);
   Study asked = study;
   asked.sample.sampler = Sampler::kExact;
   CHECK(sampler_of(asked, narrow, many.get()) == Sampler::kExact);
+}
+
+TEST_CASE("as many networks are calibrated at a time as there are threads and memory for") {
+  Study study = small_study();
+  study.threads = 6;
+  study.solve.memory_limit_gib = 2.0;
+  CHECK(calibration_threads(study, 1000.0) == 6);
+  CHECK(calibration_threads(study, 0.7 * 1024.0 * 1024.0 * 1024.0) == 2);
+  CHECK(calibration_threads(study, 1e12) == 1);
 }

@@ -32,6 +32,10 @@ struct TheoryPlan {
   double point_bytes = 0;    ///< of each further point that is solved at the same time
   double least_bytes = 0;    ///< what no way of solving can do without
   double draw_bytes = 0;     ///< what the draws of `sample` hold at one point
+  /// Transitions at one point, warm-up included: of the chains of `sample`, and of its calibration.
+  double draw_transitions = 0, calibration_transitions = 0;
+  double calibration_flops = 0;  ///< of kernels, which the labels of each network need anew
+  double calibration_bytes = 0;  ///< of those that are held at the same time
 };
 
 /// Error{kBadStudy} for Gram matrices: they have no kernel between examples to align.
