@@ -22,8 +22,8 @@ double log_inverse_gaussian(Rng& rng, double shape, double a, double b);
 
 /// The priors of the matrices on an orbit.
 struct Orbit {
-  /// Independent normals in a column of `below`, where it has fewer entries of the same norm; 0: its
-  /// entries.
+  /// Independent normals in a column of `below`, where it has fewer entries of the same norm; 0:
+  /// its entries.
   double below = 0.0;
   /// > 0: `above` is a lower triangular Bartlett factor of a Wishart matrix of this width (eq. 37),
   /// and stays one. 0: all its entries are normal.

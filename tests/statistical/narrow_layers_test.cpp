@@ -22,9 +22,9 @@ constexpr double kCompared = 2.0 * (16 + 4 + 2);  // of U_1, U_2, U_a and its sq
 // Draws of NUTS for an effective one, at most, are a matter of luck here, from four to twenty.
 constexpr int kNutsDraws = 500;
 constexpr double kFewestOfNuts = 100.0;
-// Sweeps for an effective draw, of the entry that mixes slowest: 2.1 at N = 3 and 2.6 at N = 2.
-constexpr int kSweeps = 2000;
-constexpr double kSweepsOfDraw = 2.6;
+// Sweeps for an effective draw, of the entry that mixes slowest, at most.
+constexpr int kSweeps = 8000;
+constexpr double kSweepsOfDraw = 10.0;
 
 SampleResult sampled(Sampler sampler, int draws) {
   headway::Study study =
@@ -33,6 +33,7 @@ SampleResult sampled(Sampler sampler, int draws) {
   study.task.as<tasks::HiddenMarkovChainOptions>().features = 8;
   study.task.as<tasks::HiddenMarkovChainOptions>().test_examples = 1;
   study.model.widths = {{2}, {3}};
+  study.model.temperatures = {1.0};  // with little noise "auto" would take NUTS
   study.sample.sampler = sampler;
   study.sample.draws = draws;
   study.sample.warmup = 500;

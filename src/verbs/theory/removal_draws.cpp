@@ -79,9 +79,12 @@ RemovalDraws draw_for_removal(const Study& study, const model::Architecture& arc
   brief.sample = short_chains();
   brief.model.attention_prior.reset();  // attention is that of the solution
   brief.model.value_network.reset();    // and so is S
-  sampling::SamplerOptions options =
-      sampler_options(brief, architecture, target.dimension(), problem.kernels.get(),
-                      problem.train_labels.size(), 0);
+  sampling::SamplerOptions options = sampler_options(brief,
+                                                     {.architecture = architecture,
+                                                      .sampler = Sampler::kExact,
+                                                      .dimension = target.dimension(),
+                                                      .labels = problem.train_labels.size()},
+                                                     problem.kernels.get());
   options.first_stream = kFirstRemovalStream;
   options.keep_draws = true;
   QuietObserver quiet(observer);

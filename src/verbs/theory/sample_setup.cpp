@@ -24,9 +24,13 @@ constexpr Index kLargestDenseMetric = 60;  // unknowns up to which "auto" estima
 // (apps/benchmarks/README.md).
 constexpr Index kFewUnknowns = 10;
 constexpr double kGradientsPerTransition = 10.0;
-// What an effective draw takes, about (measured with 4 to 20 paths, N = 3 to 100): sweeps of the
-// collapsed chain, and gradients of the exact one, where some N_l < C p_l at least that many.
+// What an effective draw takes, about (measured with 4 to 20 paths, N = 3 to 100, one and two
+// layers): sweeps of the collapsed chain, and gradients of the exact one, where some N_l < C p_l at
+// least that many. Where examples are fewer than features, the collapsed chain walks among networks
+// that fit them, in steps as long as the noise lets: T = 0.1, 0.03 and 0.01 beside labels of +-1
+// took 25, 60 and 180 sweeps.
 constexpr double kSweepsOfDraw = 3.0;
+constexpr double kSweepsOfSignal = 2.0;  // times y^2 / T
 constexpr double kGradientsOfDraw = 20.0;
 constexpr double kNarrowGradientsOfDraw = 500.0;
 // The exact chain also gives the evidence, so the other must gain this much.
@@ -62,6 +66,13 @@ sampling::MetricKind metric_kind(const SampleOptions& sample, Sampler sampler, I
     if (information <= warmup) return MetricKind::kInformation;
   }
   return dimension <= kLargestDenseMetric ? MetricKind::kDense : MetricKind::kDiagonal;
+}
+
+double sweeps_of_draw(const theory::PathKernels& kernels, double temperature) {
+  if (kernels.features().cols() <= kernels.labels().size()) return kSweepsOfDraw;
+  const double signal =
+      kernels.labels().squaredNorm() / static_cast<double>(kernels.labels().size());
+  return kSweepsOfDraw + kSweepsOfSignal * signal / temperature;
 }
 
 int automatic_replicas(Index labels) {
@@ -116,16 +127,16 @@ void check_features(const Study& study, const tasks::Dataset& dataset,
   }
 }
 
-Sampler sampler_of(const Study& study, const model::Architecture& architecture,
+Sampler sampler_of(const Study& study, const model::Architecture& architecture, double temperature,
                    const theory::PathKernels* kernels) {
   if (study.sample.sampler != Sampler::kAuto) return study.sample.sampler;
   if (kernels == nullptr || kernels->features().rows() == 0) return Sampler::kExact;
   const double gradients =
       has_singular_matrix(architecture) ? kNarrowGradientsOfDraw : kGradientsOfDraw;
   const double exact = gradients * kernels->cost().evaluation_flops;
-  const double collapsed =
-      kSweepsOfDraw * posterior::CollapsedChain::sweep_flops(architecture, kernels->examples(),
-                                                             kernels->feature_count());
+  const double collapsed = sweeps_of_draw(*kernels, temperature) *
+                           posterior::CollapsedChain::sweep_flops(architecture, kernels->examples(),
+                                                                  kernels->feature_count());
   return exact < kWantedGain * collapsed ? Sampler::kExact : Sampler::kCollapsed;
 }
 
@@ -157,12 +168,10 @@ int calibration_threads(const Study& study, double kernel_bytes) {
   return std::max(1, static_cast<int>(std::min<double>(most, resolve_threads(study.threads))));
 }
 
-sampling::SamplerOptions sampler_options(const Study& study,
-                                         const model::Architecture& architecture, Index dimension,
-                                         const theory::PathKernels* kernels, Index labels,
-                                         std::size_t point) {
+sampling::SamplerOptions sampler_options(const Study& study, const SampledPoint& point,
+                                         const theory::PathKernels* kernels) {
   const SampleOptions& sample = study.sample;
-  const Sampler sampler = sampler_of(study, architecture, kernels);
+  const Sampler sampler = point.sampler;
   sampling::SamplerOptions options;
   options.sampler = sampler_kind(sampler);
   options.chains = sample.chains;
@@ -170,9 +179,9 @@ sampling::SamplerOptions sampler_options(const Study& study,
   options.warmup = sample.warmup;
   options.thin = sample.thin;
   options.seed = study.seed;
-  options.first_stream = point_stream(point, 0);
+  options.first_stream = point_stream(point.index, 0);
   options.threads = resolve_threads(study.threads);
-  options.metric = metric_kind(sample, sampler, dimension, kernels);
+  options.metric = metric_kind(sample, sampler, point.dimension, kernels);
   // The exact chain's target is smooth and has few dimensions. Longer steps than the general
   // default give more effective draws a second: 0.65 a third more than 0.8 (measured). With many
   // unknowns and the information metric 0.6 is best (measured with 147 unknowns at N = 20 and 200).
@@ -180,13 +189,13 @@ sampling::SamplerOptions sampler_options(const Study& study,
   // it hardly change, and tails mix two to three times slower. At small widths 0.65 costs up to
   // twice the gradients. A singular U_l has tails too steep for such steps, with a few divergences.
   if (sampler == Sampler::kExact && sampling::is_full_matrix(options.metric)) {
-    const bool smooth =
-        options.metric == sampling::MetricKind::kInformation && !has_singular_matrix(architecture);
+    const bool smooth = options.metric == sampling::MetricKind::kInformation &&
+                        !has_singular_matrix(point.architecture);
     options.target_accept = smooth ? kInformationTargetAccept : kExactTargetAccept;
   }
   if (study.model.value_network) options.replicas = std::max(1, sample.replicas);
   if (learns_attention(study)) {
-    options.replicas = sample.replicas == 0 ? automatic_replicas(labels) : sample.replicas;
+    options.replicas = sample.replicas == 0 ? automatic_replicas(point.labels) : sample.replicas;
   } else if (sampler == Sampler::kCollapsed) {
     options.replicas = std::max(1, sample.replicas);
   }

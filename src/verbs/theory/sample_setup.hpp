@@ -24,7 +24,7 @@ void check_features(const Study& study, const tasks::Dataset& dataset,
 /// collapsed one, whichever takes fewer operations for an effective draw, about. Learned attention
 /// and data without examples have the exact chain alone. `kernels`: null where attention is
 /// learned.
-Sampler sampler_of(const Study& study, const model::Architecture& architecture,
+Sampler sampler_of(const Study& study, const model::Architecture& architecture, double temperature,
                    const theory::PathKernels* kernels);
 
 /// Kernels for the exact chain: those of the theory, or the same in half the memory and time where
@@ -39,11 +39,16 @@ theory::PathKernelOptions same_kernels(const theory::PathKernels& kernels);
 /// their kernels of so many bytes each would not fit into solve.memory_limit_gib.
 int calibration_threads(const Study& study, double kernel_bytes);
 
-/// [sample], with the sampler of sampler_of(), for a target of `dimension` unknowns at sweep point
-/// `point`, from 0. `kernels`: null where attention is learned. `labels`: P C.
-sampling::SamplerOptions sampler_options(const Study& study,
-                                         const model::Architecture& architecture, Index dimension,
-                                         const theory::PathKernels* kernels, Index labels,
-                                         std::size_t point);
+/// What is sampled at a point.
+struct SampledPoint {
+  const model::Architecture& architecture;
+  Sampler sampler;  ///< that of sampler_of()
+  Index dimension;  ///< unknowns
+  Index labels;     ///< P C
+  std::size_t index = 0;
+};
+/// [sample] for a point. `kernels`: null where attention is learned.
+sampling::SamplerOptions sampler_options(const Study& study, const SampledPoint& point,
+                                         const theory::PathKernels* kernels);
 
 }  // namespace headway

@@ -27,8 +27,8 @@ SampleTask SampleTasks::at(const SweepPoint& sweep, std::size_t index) const {
   SampleTask task;
   task.architecture = architecture_of(study_, dataset_, sweep.widths);
   task.linear = learned_ == nullptr && problem_.values == nullptr;
-  task.sampler =
-      sampler_of(study_, task.architecture, problem_.values ? nullptr : problem_.kernels.get());
+  const theory::PathKernels* kernels = problem_.values ? nullptr : problem_.kernels.get();
+  task.sampler = sampler_of(study_, task.architecture, sweep.temperature, kernels);
   if (learned_ != nullptr) {
     task.target = learned_target(study_, dataset_, *learned_, sweep);
   } else if (problem_.values) {
@@ -37,9 +37,13 @@ SampleTask SampleTasks::at(const SweepPoint& sweep, std::size_t index) const {
   } else {
     task.target = linear_target(task.architecture, sweep, task.sampler, problem_.kernels);
   }
-  task.options = sampler_options(study_, task.architecture, task.target->dimension(),
-                                 problem_.values ? nullptr : problem_.kernels.get(),
-                                 dataset_.train.labels.size(), index);
+  task.options = sampler_options(study_,
+                                 {.architecture = task.architecture,
+                                  .sampler = task.sampler,
+                                  .dimension = task.target->dimension(),
+                                  .labels = dataset_.train.labels.size(),
+                                  .index = index},
+                                 kernels);
   if (learned_ != nullptr && study_.sample.attention_start != AttentionStart::kPrior) {
     task.options.starts = attention_starts(task);
   }

@@ -53,8 +53,9 @@ std::shared_ptr<const theory::PathKernels> kernels_of(Index examples, Index path
 sampling::SamplerOptions options_of(const Study& study, Index unknowns,
                                     const theory::PathKernels* kernels, Index labels = 10,
                                     Index width = 20) {
-  return sampler_options(study, model::uniform_architecture({4}, width), unknowns, kernels, labels,
-                         0);
+  const model::Architecture architecture = model::uniform_architecture({4}, width);
+  const Sampler sampler = sampler_of(study, architecture, 0.1, kernels);
+  return sampler_options(study, {architecture, sampler, unknowns, labels}, kernels);
 }
 
 }  // namespace
@@ -105,10 +106,11 @@ TEST_CASE("settings of [sample] reach the sampler, each point with streams of it
   study.sample.thin = 2;
   study.sample.max_tree_depth = 7;
   study.sample.checkpoint_seconds = 4.0;
+  const model::Architecture architecture = model::uniform_architecture({4}, 20);
   const sampling::SamplerOptions first =
-      sampler_options(study, model::uniform_architecture({4}, 20), 5, nullptr, 10, 0);
+      sampler_options(study, {architecture, Sampler::kExact, 5, 10, 0}, nullptr);
   const sampling::SamplerOptions second =
-      sampler_options(study, model::uniform_architecture({4}, 20), 5, nullptr, 10, 1);
+      sampler_options(study, {architecture, Sampler::kExact, 5, 10, 1}, nullptr);
   CHECK(first.seed == 17);
   CHECK(first.threads == 3);
   CHECK(first.chains == 5);
@@ -246,15 +248,22 @@ TEST_CASE("auto takes the collapsed sampler for narrow layers of many paths alon
   const Study study = small_study();
   const auto many = kernels_of(30, 12, 2);
   const auto narrow = model::uniform_architecture({12}, 3);
-  CHECK(sampler_of(study, narrow, many.get()) == Sampler::kCollapsed);
-  CHECK(sampler_of(study, model::uniform_architecture({12}, 1000), many.get()) == Sampler::kExact);
-  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 3), many.get()) ==
+  CHECK(sampler_of(study, narrow, 1.0, many.get()) == Sampler::kCollapsed);
+  CHECK(sampler_of(study, model::uniform_architecture({12}, 1000), 1.0, many.get()) ==
+        Sampler::kExact);
+  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 3), 1.0, many.get()) ==
         Sampler::kCollapsed);
-  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 100), many.get()) == Sampler::kExact);
-  CHECK(sampler_of(study, narrow, nullptr) == Sampler::kExact);
+  CHECK(sampler_of(study, model::uniform_architecture({3, 4}, 100), 1.0, many.get()) ==
+        Sampler::kExact);
+  CHECK(sampler_of(study, narrow, 1.0, nullptr) == Sampler::kExact);
+  // Many features of few examples and hardly any noise: sweeps are short.
+  const auto wide = kernels_of(30, 12, 20);
+  CHECK(sampler_of(study, narrow, 1.0, wide.get()) == Sampler::kCollapsed);
+  CHECK(sampler_of(study, narrow, 1e-4, wide.get()) == Sampler::kExact);
+  CHECK(sampler_of(study, narrow, 1e-4, many.get()) == Sampler::kCollapsed);
   Study asked = study;
   asked.sample.sampler = Sampler::kExact;
-  CHECK(sampler_of(asked, narrow, many.get()) == Sampler::kExact);
+  CHECK(sampler_of(asked, narrow, 1.0, many.get()) == Sampler::kExact);
 }
 
 TEST_CASE("as many networks are calibrated at a time as there are threads and memory for") {
