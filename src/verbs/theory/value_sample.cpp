@@ -72,8 +72,7 @@ std::unique_ptr<posterior::ValueChain> value_target(const Study& study,
   const model::Architecture architecture = architecture_of(study, dataset, sweep.widths);
   const ValueData& data = *problem.values;
   return std::make_unique<posterior::ValueChain>(
-      architecture, sweep.temperature, Sites(problem.values, &data.train),
-      std::move(labels),
+      architecture, sweep.temperature, Sites(problem.values, &data.train), std::move(labels),
       data.evaluated.examples() > 0 ? Sites(problem.values, &data.evaluated) : nullptr,
       fingerprint_of(study, dataset, architecture, sweep));
 }
