@@ -26,7 +26,7 @@ constexpr Index kFewestRanked = 7, kMostRanked = 127;
 constexpr int kDegrees = 4;
 // Streams that neither the evidence nor the chains of a point have. A network has as many of them
 // as it may have replicas, and a point as many as it may have networks.
-constexpr std::uint64_t kFirstStream = std::uint64_t{1} << 51U;
+constexpr std::uint64_t kFirstCalibrationStream = std::uint64_t{1} << 51U;
 constexpr unsigned kNetworkBits = 16, kPointBits = 36;
 static_assert(sampling::kMostChains * sampling::kMostReplicas <= 1 << kNetworkBits);
 
@@ -152,7 +152,7 @@ VectorXd counts_of(const VectorXd& truth, const MatrixXd& seen) {
 std::optional<VectorXd> run_network(const CalibrationProblem& problem, const Statistics& statistics,
                                     const sampling::SamplerOptions& options, std::uint64_t stream,
                                     Observer& stop) {
-  Rng rng(options.seed, StreamPurpose::kPrior, kFirstStream + stream);
+  Rng rng(options.seed, StreamPurpose::kPrior, kFirstCalibrationStream + stream);
   PriorNetwork network = problem.network(rng);
   MatrixXd noise(network.train.rows(), network.train.cols());
   rng.fill_normal({noise.data(), static_cast<std::size_t>(noise.size())});
@@ -194,9 +194,9 @@ SampledCalibration ranks_of(const Statistics& statistics, const MatrixXd& counts
   result.ranks.resize(counts.rows(), count);
   result.p_values.resize(count);
   for (Index k = 0; k < count; ++k) {
-    Rng rng(
-        options.seed, StreamPurpose::kPrior,
-        kFirstStream + point_stream(point, sampling::kMostDraws + static_cast<std::uint64_t>(k)));
+    Rng rng(options.seed, StreamPurpose::kPrior,
+            kFirstCalibrationStream +
+                point_stream(point, sampling::kMostDraws + static_cast<std::uint64_t>(k)));
     std::vector<double> uniform;
     for (Index r = 0; r < counts.rows(); ++r) {
       const Index at = 1 + 2 * (level * count + k);
@@ -257,7 +257,7 @@ std::optional<SampledCalibration> calibrate(const CalibrationProblem& problem,
       const auto k = static_cast<std::uint64_t>(begin + i);
       sampling::SamplerOptions mine = one;
       mine.first_stream =
-          kFirstStream + (std::uint64_t{run.point} << kPointBits) + (k << kNetworkBits);
+          kFirstCalibrationStream + (std::uint64_t{run.point} << kPointBits) + (k << kNetworkBits);
       counts[static_cast<std::size_t>(i)] =
           run_network(problem, statistics, mine, point_stream(run.point, k), stop);
     });
