@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "headway/error.hpp"
-#include "headway/tasks/bpe_tokenizer.hpp"
 #include "headway/tasks/one_shot_images.hpp"
 #include "headway/train_task.hpp"
+#include "results/answers.hpp"
 #include "verbs/named_splits.hpp"
 
 namespace headway {
@@ -200,11 +200,6 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
 std::unique_ptr<TrainingTask> make_window_task(const TrainedNetwork& network,
                                                std::vector<std::int32_t> tokens) {
   return std::make_unique<WindowTask>(format_of(network), std::move(tokens));
-}
-
-std::unique_ptr<tasks::Tokenizer> tokenizer_of(const std::string& model, const std::string& name) {
-  if (model.empty()) return std::make_unique<tasks::ByteTokenizer>();
-  return tasks::load_bpe_tokenizer(model, name);
 }
 
 }  // namespace headway

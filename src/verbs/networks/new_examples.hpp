@@ -30,7 +30,4 @@ inline constexpr const char* kEnd = "end";          ///< one example: the last t
 std::unique_ptr<training::TrainingTask> make_window_task(const TrainedNetwork& network,
                                                          std::vector<std::int32_t> tokens);
 
-/// The tokenizer of TrainedNetwork::tokenizer, that of bytes where it is "". `name`: for messages.
-std::unique_ptr<tasks::Tokenizer> tokenizer_of(const std::string& model, const std::string& name);
-
 }  // namespace headway
