@@ -95,7 +95,7 @@ class ReadmeTest(unittest.TestCase):
         (recorded,) = json.loads((ROOT / "data/results/where-the-theory-ends.json").read_text())["results"]
         exact = next(row["accuracy_exact"] for row in recorded["rows"] if row["width"] == 10)
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
-        self.assertIn(f"at width 10 the accuracy is {point['accuracy']:.3f}. Exact samples say {exact:.3f}.", top)
+        self.assertIn(f"says {point['accuracy']:.3f} in a hundredth of a second, exact samples {exact:.3f}.", top)
         self.assertIn(f"Its entry [0, 2] is {point['U'][0][0][2]:.2f}", (ROOT / "README.md").read_text())
 
     def test_scores_on_unseen_pairs_are_those_of_the_results(self):

@@ -3,6 +3,7 @@
 import compositions
 import curves
 import validity
+import value_validity
 from figures_networks import titled
 from recorded import mean_and_error
 from headway.figures import style
@@ -63,11 +64,36 @@ def seen_and_held_out():
         axes.set(xscale="log", yscale="log")
         titled(axes, words, "training examples P", "relative squared error" if part == "fresh" else "")
     style.legend_outside(axes)
+
+
+def value_ladders():
+    """Errors of the predictor, of U_1 and of S of value networks (hyla, relu) along N, P and N_0: medians and ranges over seeds."""
+    drawn = style.new_figure(9.6, 5.4)
+    panels = drawn.subplots(2, 3, sharey="row", sharex="col")
+    above = (("predictor_gp", style.GAUSSIAN_PROCESS, "Gaussian process"), ("predictor_fixed", style.CORRECTED, "fixed features"),
+             ("predictor_adapted", style.THEORY, "adapted features"), ("predictor_noise", style.MUTED, "noise of the samples"))
+    below = (("U_1_fixed", style.CORRECTED, "$U_1$, fixed"), ("U_1_adapted", style.THEORY, "$U_1$, adapted"),
+             ("S_adapted", style.SAMPLES, "largest eigenvalue of $S$, adapted"), ("U_1_noise", style.MUTED, "noise of $U_1$"))
+    for row, (lines, title, labelled) in zip(panels, ((above, "mean predictor", False), (below, "order parameters", True))):
+        for axes, (axis, label) in zip(row, (("width", "width $N_1$"), ("examples", "examples P"), ("inputs", "inputs $N_0$"))):
+            ladder = value_validity.ladder(axis)
+            for name, colour, words in lines:
+                middle, low, high = zip(*(value_validity.spread(found, name) for found in ladder.values()))
+                bars = [[m - a for m, a in zip(middle, low)], [b - m for m, b in zip(middle, high)]]
+                axes.errorbar(list(ladder), middle, yerr=bars, color=colour, marker="o", markersize=3.5, capsize=2, label=words)
+            for level in (0.05, 0.2):
+                axes.axhline(level, color=style.FAINT, linewidth=1)
+            axes.set(xscale="log", yscale="log")
+            axes.set_xticks(list(ladder), [str(value) for value in ladder], minor=False)
+            axes.minorticks_off()
+            titled(axes, title if axis == "width" else "", label if labelled else "", "relative error" if axis == "width" else "")
+        style.legend_outside(row[-1])
     return drawn
 
 
 FIGURES = {"validity": (errors_against_load, ("results/validity.json",)),
            "compositions": (seen_and_held_out, ("results/compositions.json",)),
+           "value-validity": (value_ladders, ("results/value-validity.json",)),
            "published-curves": (published_curves, ("results/published-curves.json", "curves/bilinear_sequence_regression.csv",
                                                    "curves/in_context_regression_d10.csv",
                                                    "curves/in_context_regression_d32.csv"))}

@@ -17,6 +17,7 @@ import removal
 import sraven
 import texts
 import validity
+import value_validity
 from recorded import average, load, pair, published
 
 
@@ -103,6 +104,14 @@ def _validity():
             "a table to look up", _link("validity", "validity")]
 
 
+def _value_validity():
+    predictor, _, below_a_fifth, _ = value_validity.levels()
+    count = value_validity.counts()[0]
+    return [f"Value networks against exact samples: {count} problems",
+            f"predictor within 5 % in {predictor}, within 20 % in {below_a_fifth}",
+            "a table to look up", _link("value-validity", "value-validity")]
+
+
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
             "runs end to end", _link("text", "text-small", "text-bpe-small")]
@@ -165,7 +174,7 @@ OWN, PUBLISHED = ["experiment", "ours", "verdict", ""], ["experiment", "publishe
 
 
 def known_answers():
-    return [OWN, _posteriors(), _curves(), _validity(), compositions.row(), learned.row(), _known_head()]
+    return [OWN, _posteriors(), _curves(), _validity(), _value_validity(), compositions.row(), learned.row(), _known_head()]
 
 
 def published_results():
