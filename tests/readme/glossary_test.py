@@ -20,7 +20,7 @@ GLOSSARY = ROOT / "apps/docs/glossary.md"
 STRING = r'"((?:[^"\\]|\\.)*)"'
 # Where a table or a part of its header begins: Table rows({...}), header({...}), header = {...}, header.push_back(...).
 HEADER = re.compile(r"\bTable(?: \w+)?(?=\()|\bheader(?=\()|\bheader =\s*(?=\{)|\bheader\.(?:push_back|emplace_back|insert)(?=\()")
-WORDS = ("Theory", "Heads", "Samples", "Training", "Studies and files")  # sections of the glossary that are of no table
+WORDS = ("Theory", "Value networks", "Heads", "Samples", "Training", "Studies and files")  # sections of the glossary that are of no table
 # Records whose fields are the columns of a table in files, and of arrays in Python.
 RECORDS = {"Iteration": "include/headway/results/theory_fields.hpp", "TrainRecord": "include/headway/results/training_records.hpp"}
 
@@ -44,7 +44,7 @@ def strings_of(code):
 def printed_columns(root=ROOT):
     """{name: file} of the tables of the program. A string that begins with a space follows words that are made at run time."""
     found = {}
-    for path in sorted((root / "apps/cli").glob("*.[ch]pp")):
+    for path in sorted([*(root / "apps/cli").glob("*.[ch]pp"), *(root / "src/jobs").rglob("*.[ch]pp")]):  # plans are of jobs
         text = path.read_text(encoding="utf-8")
         parts = [enclosed(text, match.end()) for match in HEADER.finditer(text)]
         parts += re.findall(r"\bname\(\) const \{ return ([^;]*);", text)  # of the measure, accuracy or squared error
