@@ -126,7 +126,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
     caller = "headway.predict"
     given = {name: value for name, value in (("inputs", inputs), ("attention", attention), ("features", features),
                                              ("mask", mask)) if value is not None}
+    rows = None
     if isinstance(new, GivenArrays) and not given:
+        rows = new._given.get("attention_rows")
         given, new = {name: value for name, value in new._given.items() if name in _PLACES}, None
     sources = [*(["new"] if new is not None else []), *list(given)[:1], *(["text"] if text is not None else [])]
     if len(sources) != 1:
@@ -157,7 +159,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
         require_utf8("text", text)
         request["new_text"] = text
     else:
-        inside = _arrays(given, kind, getattr(result, "heads", None) or _heads_of(request["input"]))
+        inside = _arrays(given, kind, getattr(result, "heads", None) or _heads_of(request["input"]), rows)
         request["new_inputs"] = inside.dataset
     overlays = [] if threads is None else [f"threads={toml('threads', threads)}"]
     if weights is not None:
@@ -212,7 +214,7 @@ def _targets_are_numbers(path: str) -> bool:
         return "labels/train" in file and not are_classes(file["labels/train"][()])
 
 
-def _arrays(given: Mapping[str, Any], kind: str, heads: Any) -> ArrayData:
+def _arrays(given: Mapping[str, Any], kind: str, heads: Any, rows: str | None) -> ArrayData:
     if kind == "train" and "inputs" not in given:
         raise UsageError(f"{next(iter(given))}: is not allowed with a result of headway.train; allowed: inputs, or text")
     faults: list[str] = []
@@ -225,7 +227,7 @@ def _arrays(given: Mapping[str, Any], kind: str, heads: Any) -> ArrayData:
                       "result have; where its data hold inputs, give inputs")
     if faults:
         raise BadDataError(faults)
-    return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, _name_of)
+    return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, _name_of, rows=rows)
 
 
 def _names_of_arrays(given: Mapping[str, Any], known: bool) -> list[tuple[str, str]]:
