@@ -1,7 +1,7 @@
 // Times value networks: kernels and an adapted solution of a large problem, on two threads, and
 // effective draws a second of a small one. Times are those of the clock on the wall and of the
-// processor. Usage: benchmark_values [kernels] [adapted] [GOLDEN.h5], all but the last by default,
-// with tests/data/golden/value_network.h5.
+// processor. Usage: benchmark_values [kernels] [adapted] [GOLDEN.h5]. Without words: kernels and
+// adapted. Draws are made where a file is named: tests/data/golden/value_network.h5.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -182,8 +182,8 @@ void draws(const std::string& file_name) {
   };
   model::Architecture architecture = model::uniform_architecture({heads}, 1);
   architecture.widths.clear();
-  for (const double n : *file.number_attribute(name, "widths"))
-    architecture.widths.push_back(static_cast<Index>(n));
+  const std::vector<double> widths = *file.number_attribute(name, "widths");
+  for (const double n : widths) architecture.widths.push_back(static_cast<Index>(n));
   architecture.variances = *file.number_attribute(name, "variances");
   const posterior::ValueChain target(
       architecture, (*file.number_attribute(name, "T"))[0], sites(0, examples),
@@ -225,7 +225,7 @@ int main(int argc, char** argv) {
   for (const std::string& word : wanted) {
     if (word != "kernels" && word != "adapted") files.insert(word);
   }
-  const bool all = wanted.size() == files.size();
+  const bool all = wanted.empty();
   if (all || wanted.count("kernels") + wanted.count("adapted") > 0) {
     const std::unique_ptr<Problem> problem = large_problem();
     if (all || wanted.count("kernels") > 0) kernels(*problem);

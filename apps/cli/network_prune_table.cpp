@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "carried_network_table.hpp"
-#include "headway/core/text.hpp"
 #include "headway/network_prune_results.hpp"
 #include "headway/results/table.hpp"
 #include "result_tables.hpp"

@@ -1,4 +1,3 @@
-#include "columns.hpp"
 #include "result_tables.hpp"
 #include "verbs.hpp"
 

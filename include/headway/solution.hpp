@@ -73,7 +73,8 @@ struct PredictorStatistics {
       std::numeric_limits<double>::quiet_NaN();  ///< mean posterior variance of f
 };
 
-/// Posterior means to first order beyond the saddle point: finite_width_correction().
+/// Posterior means to first order beyond the saddle point: finite_width_correction(). At an adapted
+/// S they leave out what the fluctuations of S do.
 struct FiniteWidthCorrection {
   bool defined = false;
   std::string reason;         ///< why not

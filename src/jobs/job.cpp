@@ -1,6 +1,7 @@
 #include "headway/jobs/job.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,13 +11,11 @@
 #include "headway/core/cpu.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/parallel.hpp"
-#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/jobs/parts.hpp"
 #include "headway/numerics/blas.hpp"
 #include "headway/result_file.hpp"
 #include "jobs/checkpoint_fault.hpp"
-#include "jobs/request_keys.hpp"
 
 namespace headway::jobs {
 
@@ -164,9 +163,9 @@ void Job::prepare(Observer& observer) {
   const std::string data_hash = read_data(observer);
   provenance = headway::make_provenance(study, data_hash, request.command);
   if (!request.shard.empty()) provenance.shard = headway::shard_text(shard);
-  const bool goes_on = writes && !request.force && continues();
-  overwrite_ = request.force || goes_on;
-  if (goes_on) earlier_seconds_ = io::read_result_provenance(output).seconds;
+  const bool continuing = writes && !request.force && continues();
+  overwrite_ = request.force || continuing;
+  if (continuing) earlier_seconds_ = io::read_result_provenance(output).seconds;
   check_exports();
   if (writes && resumes() && !overwrite_) refuse_partial_of_another_run();
   if (writes) check_output(overwrite_);

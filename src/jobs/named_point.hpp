@@ -20,8 +20,8 @@ struct PointName {
 PointName point_named(const Request& request, const SolveResult& solved,
                       const SampleResult* sampled);
 
-/// The same options with the widths and the temperature of --point in place of it, as --set gives
-/// them; as they are without --point. Reads the result.
+/// The request with the widths and the temperature of --point as overlays, as --set gives them;
+/// unchanged without --point. Reads the result.
 Request at_named_point(const Request& request);
 
 /// Error{kUsage} where --point is given with a result of train.

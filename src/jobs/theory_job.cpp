@@ -1,7 +1,6 @@
 #include "jobs/theory_job.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"

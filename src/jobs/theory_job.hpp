@@ -80,7 +80,7 @@ class TheoryJob : public JobFor<Result, TheoryStart> {
   using JobFor<Result, TheoryStart>::JobFor;
 
   [[nodiscard]] std::shared_ptr<const Reusable> reusable() override {
-    if (!this->provenance.shard.empty()) return nullptr;
+    if (!this->done_ || this->request.dry_run || !this->provenance.shard.empty()) return nullptr;
     const std::shared_ptr<Job> self = this->shared_from_this();
     const Result& result = this->result_;
     Reusable lent{this->study, {self, &this->dataset_}, {}, {}};

@@ -90,8 +90,9 @@ void draw_along_orbit(Rng& rng, MatrixXd& above, MatrixXd& below, const Orbit& o
       above.col(i) /= c;
     }
     for (Index step = 1; step < std::min(units, kMostPartners); ++step) {
-      const Index j = (i + step) % units;
-      if (triangular && j > i) continue;  // b_i would reach above the diagonal of b_j
+      // In a triangle b_i would reach above the diagonal of a later b_j.
+      const Index j = triangular ? i - step : (i + step) % units;
+      if (j < 0) break;
       const double precision = below.col(j).squaredNorm() + above.col(i).squaredNorm();
       const double mean =
           (above.col(i).dot(above.col(j)) - below.col(i).dot(below.col(j))) / precision;

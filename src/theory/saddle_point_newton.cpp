@@ -29,7 +29,7 @@ std::vector<MatrixXd> all_layers(const OrderParameters& u) {
 }
 
 /// Block-diagonal matrix of the congruences D_l -> F_l D_l F_l^T in svec coordinates, U_l = F_l
-/// F_l^T. Where widths are very uneven, blocks are divided by the roots of their widths: else no
+/// F_l^T. Where widths are very uneven, blocks are multiplied by sqrt(max N / N_l): else no
 /// eigenvalue of a narrow layer would count beside those of a wide one.
 MatrixXd frame_matrix(const model::Architecture& architecture, const OrderParameters& u) {
   const bool uneven = has_uneven_widths(architecture);

@@ -188,11 +188,8 @@ SaddlePoint solve_value_saddle(const ValueProblem& problem, const MatrixXd& s,
   return AtFeatures(problem, s).solve(start, options, observer);
 }
 
-MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, const MatrixXd& u,
-                              int threads) {
-  ValueProblem with_threads = problem;
-  with_threads.kernels.threads = threads;
-  return AtFeatures(with_threads, s).slope(u);
+MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, const MatrixXd& u) {
+  return AtFeatures(problem, s).slope(u);
 }
 
 namespace {

@@ -51,7 +51,7 @@ void check_calibrated(const Calibrated& of, const sampling::SamplerOptions& opti
   result.p_values.minCoeff<Eigen::PropagateNaN>(&worst);
   INFO("worst: " << result.statistics[static_cast<std::size_t>(worst)]);
   CHECK(result.p_value > kLeast);
-  CHECK(result.draws >= 7);
+  CHECK(result.draws >= 15);  // of seven, the fewest that are ranked, ranks say little
 }
 
 // Steps so short that MALA would accept 99 of 100 leave Langevin a bias of a few per cent of a
@@ -141,6 +141,12 @@ void check_values(const Calibrated& of, int networks) {
 }
 
 }  // namespace
+
+TEST_CASE("samplers are calibrated in networks of several outputs and layers, narrow or not") {
+  for (const std::size_t which : {1, 2, 5}) {
+    check_given_attention(testing::weight_problems()[which], 200);
+  }
+}
 
 TEST_CASE("samplers of given attention are calibrated") {
   for (const std::size_t which : {0, 4}) {

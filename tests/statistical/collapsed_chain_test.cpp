@@ -112,7 +112,7 @@ TEST_CASE("A sweep leaves networks from the prior with labels of their own as th
 }
 
 TEST_CASE("Labels with a fifth more noise than the sampler takes them to have are noticed") {
-  // Three outputs, which the features cannot fit: a chain that mixes well hides the fault elsewhere.
+  // Three outputs, which the features cannot fit. Where they can, a chain that mixes well hides it.
   const WeightProblem problem = testing::weight_problems()[4];
   const Sums sums = sweep_prior_draws(problem, 1.0, 1.2);
   CHECK_FALSE(within(sums.misfit, sums.labels));
@@ -171,6 +171,7 @@ TEST_CASE("Moves along the orbits of all layers keep what the data see, and the 
   all.push_back({{2, 2}, {3, 9, 8}, {1.0, 1.0, 1.3, 0.7}, 1});
   all.push_back({{2, 2, 2}, {3, 11, 12, 7}, {1.0, 1.0, 0.8, 1.1, 1.2}, 2});
   all.push_back({{2, 3, 2}, {3, 9, 2, 3}, {1.0, 1.0, 0.8, 1.1, 1.2}, 1});
+  all.push_back({{2, 40}, {3, 45, 60}, {1.0, 1.0, 1.0, 1.0}, 1});  // more units than partners
   for (const model::Architecture& a : all) {
     const auto chain = BartlettChain::above(a, 2);
     INFO("layers " << a.layers() << ", N_2 " << a.widths[1] << ", outputs " << a.outputs);
@@ -191,9 +192,10 @@ TEST_CASE("Moves along the orbits of all layers keep what the data see, and the 
         }
         return all_heads;
       };
-      const MatrixXd before = product();
+      const MatrixXd before = product(), upper = factor();
       for (int i = 0; i < 2; ++i) chain.draw_along_orbits(rng, x, below);
       REQUIRE((product() - before).norm() < 1e-7 * before.norm());
+      REQUIRE((factor() - upper).norm() > 1e-6 * upper.norm());
       squares.push_back(below.squaredNorm() - static_cast<double>(below.size()));
       corner.push_back(below(0, 0) * below(below.rows() - 1, 0) - (below.rows() == 1 ? 1.0 : 0.0));
       const theory::OrderParameters u = BartlettChain::order_parameters(chain.factors(x));

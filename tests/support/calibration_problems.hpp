@@ -85,17 +85,23 @@ inline Calibrated calibration_of(model::ValueNetwork network, Index outputs, dou
   const tasks::MemoryExamples examples(random_tensor({kExamples, kTokens, kFeatures}, rng), {},
                                        {random_tensor({kExamples, 2, kTokens, kTokens}, rng)});
   Observer observer;
-  const auto sites = std::make_shared<const model::ValueSites>(
-      model::value_sites(network, examples, {2}, {}, {.readout = Readout::kLastToken}, observer));
+  const auto sites_of = [&](const tasks::MemoryExamples& of) {
+    return std::make_shared<const model::ValueSites>(
+        model::value_sites(network, of, {2}, {}, {.readout = Readout::kLastToken}, observer));
+  };
+  const auto sites = sites_of(examples);
+  const auto test = sites_of({random_tensor({kExamples, kTokens, kFeatures}, rng),
+                              {},
+                              {random_tensor({kExamples, 2, kTokens, kTokens}, rng)}});
   const auto architecture = std::make_shared<model::Architecture>();
   architecture->heads = {static_cast<int>(sites->readouts())};
   architecture->widths = {3, 5};
   architecture->variances = {1.0, 1.0, 1.0};
   architecture->outputs = outputs;
-  const auto target = [architecture, sites, t = factor * temperature](
+  const auto target = [architecture, sites, test, t = factor * temperature](
                           const MatrixXd& labels) -> std::unique_ptr<sampling::Target> {
     return std::make_unique<posterior::ValueChain>(
-        *architecture, t, sites, std::make_shared<const MatrixXd>(labels), sites, "test");
+        *architecture, t, sites, std::make_shared<const MatrixXd>(labels), test, "test");
   };
   return {std::string(word_of(network.form)),
           architecture,

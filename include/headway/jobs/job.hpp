@@ -69,8 +69,7 @@ class Job : public std::enable_shared_from_this<Job> {
   [[nodiscard]] const Result* result() const {
     return static_cast<const Result*>(find(typeid(Result)));
   }
-  /// The kind of the result file; "" where the result has none of its own. JSON is of a result with
-  /// one.
+  /// The kind of the result file; "" where the result has none of its own. json() is then "", too.
   [[nodiscard]] virtual std::string_view kind() const = 0;
   [[nodiscard]] virtual std::string json() const = 0;
   /// Shows the result field by field, and writes its file.

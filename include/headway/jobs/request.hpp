@@ -43,7 +43,7 @@ struct Request {
   bool json = false;                 ///< a plan is one JSON object
   bool dry_run = false;              ///< only a plan
   bool force = false;                ///< the output may exist
-  bool verbose = false;              ///< what there is for training is noted
+  bool verbose = false;              ///< -v: a note says which LibTorch trains, or why none can
   Ranks* ranks = nullptr;            ///< where this process is one of several; not owned
   bool everywhere = false;           ///< each of them wants the result, as in Python
   std::vector<std::string> command;  ///< the arguments as given, for provenance

@@ -21,8 +21,8 @@ namespace headway::posterior {
 ///   1. each layer of F_2 given Z_0 alone, B integrated out: elliptical slices,
 ///   2. B given F_2 and Z_0, a normal distribution,
 ///   3. B A^{-1}, A Z_0 along the orbit of networks that are the same function,
-///   4. F_2 A, A^{-1} B and the like in all upper layers, along the orbits of the same E: the data
-///      know E, and U_2 given E does not wait for them,
+///   4. F_2 A, A^{-1} B and the like in all upper layers, along the orbits of the same E: the
+///      likelihood depends on E alone, so these moves need no data,
 ///   5. Z_0 given E, a normal distribution.
 /// A position holds the coordinates of F_2, B^T, then Z_0^T, each column by column. At inverse
 /// temperature beta all of this is with T / beta.

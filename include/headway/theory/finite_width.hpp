@@ -25,11 +25,12 @@ double finite_width_flops(const Action& action);
 /// with error bars sqrt(Sigma_ii). The predictor, with derivatives at the saddle point (eq. 42):
 ///   E[f] = f(E[U]) + 1/2 tr(f'' Sigma),
 ///   Var[f] = variance(E[U]) + f' Sigma f' + 1/2 tr(variance'' Sigma).
-/// Errors of both are of order 1/N^2. The last term is never positive. Where it exceeds the others,
-/// the width is too small for a first correction, and the variance is NaN.
+/// Errors of both are of order 1/N^2. At the adapted S of a value network they are not: the
+/// fluctuations of S, of order 1/N too, are left out. The last term is never positive. Where it
+/// exceeds the others, the width is too small for a first correction, and the variance is NaN.
 ///
-/// From the Hessian. `test` predicts on the examples that a prediction is wanted
-/// for; null: none. Errors: none; an undefined or interrupted correction says why. Cost:
+/// Computed from the Hessian. `test` predicts on the examples that a prediction is wanted for;
+/// null: none. Errors: none; an undefined or interrupted correction says why. Cost:
 /// finite_width_flops().
 FiniteWidthCorrection finite_width_correction(const Action& action, const SaddlePoint& saddle,
                                               const MatrixXd& svec_hessian,

@@ -63,8 +63,7 @@ SaddlePoint solve_value_saddle(const ValueProblem& problem, const MatrixXd& s,
                                Observer& observer);
 
 /// d energy / dS at the U_1 of a saddle point: d x d, a matrix derivative.
-MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, const MatrixXd& u,
-                              int threads);
+MatrixXd feature_energy_slope(const ValueProblem& problem, const MatrixXd& s, const MatrixXd& u);
 
 /// Minimises over S, U and U_a. The outer problem is that of S = s_0^2 exp(E) alone, with U and U_a
 /// at their minimum for each S; the derivative is then the partial one. L-BFGS of Ceres, from E =

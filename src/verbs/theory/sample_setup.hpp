@@ -21,9 +21,9 @@ void check_features(const Study& study, const tasks::Dataset& dataset,
                     const TheoryProblem& problem);
 
 /// What runs at a point of these widths: the study's sampler, and for "auto" the exact chain or the
-/// collapsed one, whichever takes fewer operations for an effective draw, about. Learned attention
-/// and data without examples have the exact chain alone. `kernels`: null where attention is
-/// learned.
+/// collapsed one, whichever takes fewer operations for an effective draw, about. Learned attention,
+/// value networks and data without examples have one chain alone. `kernels`: null where attention
+/// is learned or values are not linear.
 Sampler sampler_of(const Study& study, const model::Architecture& architecture, double temperature,
                    const theory::PathKernels* kernels);
 
@@ -47,7 +47,7 @@ struct SampledPoint {
   Index labels;     ///< P C
   std::size_t index = 0;
 };
-/// [sample] for a point. `kernels`: null where attention is learned.
+/// [sample] for a point. `kernels`: null where attention is learned or values are not linear.
 sampling::SamplerOptions sampler_options(const Study& study, const SampledPoint& point,
                                          const theory::PathKernels* kernels);
 

@@ -51,6 +51,7 @@ TEST_CASE("a job has the result of its verb, and the file when it is asked for")
   CHECK(job->outcome().faults.empty());
   CHECK(job->unwritten.empty());
   CHECK_FALSE(std::filesystem::exists(request.output));
+  CHECK(std::filesystem::exists(request.output + ".checkpoint/lock"));
   job->write_files();
   job->remove_checkpoints();
   const SolveResult read = io::read_solve_result(request.output);
@@ -77,6 +78,8 @@ TEST_CASE("a dry run computes nothing") {
   const auto job = carried_out("solve", request);
   CHECK(job->is_done());
   CHECK(job->result<SolveResult>() == nullptr);
+  CHECK(job->reusable() == nullptr);
+  CHECK(job->outcome().done.empty());
   CHECK_THAT(job->planned(), ContainsSubstring("\"verb\": \"solve\""));
 }
 

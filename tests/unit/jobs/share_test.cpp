@@ -99,7 +99,7 @@ std::optional<SolveResult> solve_on(int count, const std::string& output, Observ
 
 }  // namespace
 
-TEST_CASE("ranks that share a study give the result of one process", "[schedule]") {
+TEST_CASE("ranks that share a study give the result of one process") {
   Observer quiet;
   const SolveResult alone = solve(small_study(), small_dataset(), quiet);
   for (const int count : {1, 2, 4}) {
@@ -110,7 +110,7 @@ TEST_CASE("ranks that share a study give the result of one process", "[schedule]
   }
 }
 
-TEST_CASE("a shared study goes on from the units that were kept", "[schedule]") {
+TEST_CASE("a shared study goes on from the units that were kept") {
   const ScratchDirectory scratch;
   const std::string output = scratch.file("a.h5");
   StopsAfterOne stops;
@@ -129,7 +129,7 @@ TEST_CASE("a shared study goes on from the units that were kept", "[schedule]") 
   CHECK_FALSE(std::filesystem::exists(output + ".checkpoint"));
 }
 
-TEST_CASE("the first rank tells the warnings of all ranks' units, each once", "[schedule]") {
+TEST_CASE("the first rank tells the warnings of all ranks' units, each once") {
   Study study = small_study();
   study.model.widths = {{1}};  // too narrow for the theory
   study.model.temperatures = {0.5, 1.0};
@@ -160,7 +160,7 @@ TEST_CASE("the first rank tells the warnings of all ranks' units, each once", "[
   }
 }
 
-TEST_CASE("a study that is stopped while its data are read has no result", "[schedule]") {
+TEST_CASE("a study that is stopped while its data are read has no result") {
   Stopped stopped;
   try {
     solve_on(1, "", stopped);
@@ -171,7 +171,7 @@ TEST_CASE("a study that is stopped while its data are read has no result", "[sch
   }
 }
 
-TEST_CASE("ranks that are about to do different things are told apart", "[schedule]") {
+TEST_CASE("ranks that are about to do different things are told apart") {
   std::atomic<bool> strange{false};
   const auto try_on = [&strange](const std::string& of_last) {
     on_ranks(3, [&](Ranks& ranks) {
@@ -185,7 +185,7 @@ TEST_CASE("ranks that are about to do different things are told apart", "[schedu
   CHECK_THROWS_AS(try_on("solve abd"), Error);
 }
 
-TEST_CASE("what the first rank gives reaches all, and so does its error", "[schedule]") {
+TEST_CASE("what the first rank gives reaches all, and so does its error") {
   std::atomic<int> heard{0};
   on_ranks(3, [&](Ranks& ranks) {
     if (from_first(ranks, [&] { return std::string(1, static_cast<char>('a' + ranks.rank())); }) ==

@@ -40,7 +40,7 @@ Study sampled_study() {
 
 }  // namespace
 
-TEST_CASE("ranks that share samples give the draws of one process", "[schedule]") {
+TEST_CASE("ranks that share samples give the draws of one process") {
   const Study study = sampled_study();
   const tasks::Dataset dataset = small_dataset();
   Observer quiet;
@@ -65,7 +65,7 @@ TEST_CASE("ranks that share samples give the draws of one process", "[schedule]"
   }
 }
 
-TEST_CASE("a point is cut into pieces only where chains are kept", "[schedule]") {
+TEST_CASE("a point is cut into pieces only where chains are kept") {
   const Study study = sampled_study();
   const tasks::Dataset dataset = small_dataset();
   const auto without = shared_sample(study, dataset);
@@ -82,7 +82,7 @@ TEST_CASE("a point is cut into pieces only where chains are kept", "[schedule]")
   CHECK(with->pieces(8) == 0);
 }
 
-TEST_CASE("the units of solve are chains of points, those of train are runs", "[schedule]") {
+TEST_CASE("the units of solve are chains of points, those of train are runs") {
   Study study = sampled_study();
   const tasks::Dataset dataset = small_dataset();
   CHECK(std::string(shared_solve(study, dataset)->unit_name()) == "chains of points");

@@ -19,6 +19,12 @@ TEST_CASE("the work of a study counts all runs, those of earlier calls too") {
   progress.progress(1, 7.0, 10.0);
   progress.progress(1, 30.0, 100.0);  // an evaluation
   CHECK(progress.work().done == 34.0);
+  headway::training::TrainRecord record;
+  for (const int step : {9, 2}) {  // a record of an earlier step takes nothing back
+    record.step = step;
+    progress.record(1, record);
+  }
+  CHECK(progress.work().done == 38.0);
   CHECK(progress.work().earlier == 28.0);
   CHECK(progress.work().all == 60.0);
 }
