@@ -10,7 +10,6 @@ and the same command goes on where it stopped. Training needs SciPy. Seeds share
 examples are the first of more, and students see the same examples. Everything takes less than an hour on one free core.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -26,6 +25,7 @@ import numpy as np  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
+from recording import parser_of, relative  # noqa: E402
 
 MODULES, INPUTS, TEACHER_WIDTH = 5, 6, 3
 TEMPERATURE = 0.01  # and the variance of the label noise
@@ -351,23 +351,24 @@ def record(folder, jobs):
                                     "rank": rank_of(job.problem), "seed": job.problem.seed, "examples": job.examples, "student": job.student, "width": job.width})
         if job.column not in row:
             row |= columns_of(job, folder)
-    first = min(folder.glob("*.fixed.h5"))
+    first = min(folder.glob("*.h5"), default=None)
+    if first is None:
+        raise SystemExit(f"{folder}: has no result of the theory; run the experiment ladder first")
     made = summary(first)["made"] | {"command": "python3 apps/benchmarks/compositions.py build/release/bin/headway FOLDER"}
     return {"kind": "compositions", "made": made, "rows": list(rows.values())}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help="write the errors of the results in a folder")
-    parser.add_argument("first", metavar="PROGRAM|FOLDER")
-    parser.add_argument("second", metavar="FOLDER|FILE.json")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--exact-seeds", type=int, default=4)
+    parser = parser_of(__doc__)
+    parser.add_argument("--seeds", type=int, default=10, help="teachers, pairs and inputs of each experiment")
+    parser.add_argument("--exact-seeds", type=int, default=4, help="of these the first with exact samples")
     parser.add_argument("--only", default="", help="experiments, by comma")
-    parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args()
-    jobs = [job for job in plan(options.seeds, options.exact_seeds)
-            if not options.only or job.experiment in options.only.split(",")]
+    jobs = plan(options.seeds, options.exact_seeds)
+    experiments, wanted = sorted({job.experiment for job in jobs}), options.only.split(",") if options.only else []
+    if unknown := set(wanted).difference(experiments):
+        parser.error(f"--only: {', '.join(sorted(unknown))}: allowed: {', '.join(experiments)}")
+    jobs = [job for job in jobs if not wanted or job.experiment in wanted]
     if options.record:
         print(write_summaries([record(Path(options.first), jobs)], options.second, options.force))
         return

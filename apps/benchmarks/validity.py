@@ -10,7 +10,6 @@ A problem takes seconds to a minute on one core. Results stay in FOLDER, and the
 second command writes the errors of U_1 and of the predictor beside (p_l + 1) / N_l.
 """
 
-import argparse
 import math
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
+from recording import parser_of, relative  # noqa: E402
 
 TEST = 100
 HEADS = ([1], [2], [3], [4], [1, 1], [1, 2], [2, 1], [2, 2], [2, 3], [3, 2], [2, 4], [4, 2])
@@ -81,10 +81,6 @@ def run(program, folder, number):
     print(number, "exit code", done.returncode, flush=True)
 
 
-def relative(theory, mean):
-    return float(np.linalg.norm(theory - mean) / np.linalg.norm(mean))
-
-
 def row(path):
     """The errors of one problem, each relative to the norm of the exact mean, and what the draws' noise would show."""
     result = read_result(path)
@@ -109,12 +105,8 @@ def row(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help="write the errors of the results in a folder")
-    parser.add_argument("first", metavar="PROGRAM|FOLDER")
-    parser.add_argument("second", metavar="FOLDER|FILE.json")
-    parser.add_argument("--problems", type=int, default=240)
-    parser.add_argument("--force", action="store_true", help="replace the file")
+    parser = parser_of(__doc__)
+    parser.add_argument("--problems", type=int, default=240, help="how many")
     options = parser.parse_args()
     if options.record:
         files = sorted(path for path in Path(options.first).glob("*.h5") if not path.name.endswith(".data.h5"))

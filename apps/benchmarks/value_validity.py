@@ -10,7 +10,6 @@ networks have outputs of mean square 1, too. `headway solve` solves it with fixe
 on where it stopped. The second command writes the errors of U_1, S and the predictor.
 """
 
-import argparse
 import itertools
 import math
 import subprocess
@@ -24,6 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 import headway  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
+from recording import parser_of, relative  # noqa: E402
 
 TEST, HEADS, TOKENS, TEMPERATURE, TEACHER = 100, 2, 3, 0.1, 3
 FORMS = ("hyla", "per_head", "before_attention", "after_attention")
@@ -140,10 +140,6 @@ def run(program, folder, problem):
         print(problem.name, part, "exit code", done.returncode, flush=True)
 
 
-def relative(theory, mean):
-    return float(np.linalg.norm(theory - mean) / np.linalg.norm(mean))
-
-
 def row(folder, problem):
     """The errors of one problem relative to the norm of the exact means, what the draws' noise would show, and squared errors
     on test targets without noise."""
@@ -155,14 +151,14 @@ def row(folder, problem):
     mean, targets = point.predictor.mean, result.test_labels
     u, s = samples.mean[0], samples.S_mean
     values, vectors = np.linalg.eigh(s)
-    direction = np.abs(vectors[:, -1])
+    moved = np.outer(vectors[:, -1], vectors[:, -1]) * samples.S_mcse  # of v^T S v; entries above and below are one
     found = problem._asdict() | {
         "heads": HEADS, "temperature": TEMPERATURE, "r_hat": float(point.attributes["rhat_max"]),
         "effective": float(point.attributes["ess_bulk_min"]), "converged": bool(adapted.converged and fixed.converged),
         "sampling_seconds": float(point.attributes["sampling_seconds"]),
         "U_1_noise": float(np.linalg.norm(samples.mcse[0]) / np.linalg.norm(u)),
         "S_eigenvalue_exact": float(values[-1]), "S_eigenvalue_adapted": float(adapted.S_eigenvalues[0]),
-        "S_noise": float(np.linalg.norm(np.outer(direction, direction) * samples.S_mcse) / values[-1]),
+        "S_noise": float(np.sqrt(2 * np.sum(moved**2) - np.sum(np.diag(moved) ** 2)) / values[-1]),
         "predictor_noise": float(np.linalg.norm(samples.predictor_mcse) / np.linalg.norm(mean)),
         "test_exact": float(np.mean((mean - targets) ** 2))}
     for name, predictor in (("gp", limit.predictor), ("fixed", fixed.predictor), ("adapted", adapted.predictor)):
@@ -177,17 +173,15 @@ def row(folder, problem):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", action="store_true", help="write the errors of the results in a folder")
-    parser.add_argument("first", metavar="PROGRAM|FOLDER")
-    parser.add_argument("second", metavar="FOLDER|FILE.json")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--force", action="store_true", help="replace the file")
+    parser = parser_of(__doc__)
+    parser.add_argument("--seeds", type=int, default=5, help="of each problem")
     options = parser.parse_args()
     if options.record:
         folder = Path(options.first)
         done = [problem for problem in problems(options.seeds)
                 if all(map(finished, files_of(folder, problem).values()))]
+        if not done:
+            raise SystemExit(f"{folder}: has no problem with all its results")
         made = summary(folder / f"{done[0].name}.sample.h5")["made"]
         made["command"] = "python3 apps/benchmarks/value_validity.py build/release/bin/headway FOLDER"
         print(write_summaries([{"kind": "value_validity", "made": made, "rows": [row(folder, one) for one in done]}],

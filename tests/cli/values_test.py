@@ -106,6 +106,22 @@ class Values(ProgramTest):
         # Wider networks learn fewer features.
         self.assertLess(adapted[0]["S_effective_dimension"], adapted[1]["S_effective_dimension"])
 
+    def test_adapted_features_are_fixed_ones_of_inputs_that_s_has_changed(self):
+        """Hidden weights of covariance S read x as weights of the prior read x (S / s_0^2)^(1/2). Only the evidence differs."""
+        name, output = "before_relu", self.path("adapted.h5")
+        data = write_data(self.path("data.h5"), name)
+        adapted, = self.points("solve", data, *problem(name), "--set", "model.value_network.features=adapted", "-o", output)
+        with h5py.File(output) as file, h5py.File(GOLDEN) as golden:
+            values, vectors = np.linalg.eigh(file["points/0/S"][()] / golden[name].attrs["variances"][0])
+        root = (vectors * np.sqrt(values)) @ vectors.T
+        with h5py.File(data, "r+") as file:
+            for split in ("train", "test"):
+                file[f"{split}/inputs"][...] = file[f"{split}/inputs"][()] @ root
+        fixed, = self.points("solve", data, *problem(name), "--set", "model.value_network.features=fixed")
+        np.testing.assert_allclose(adapted["U"], fixed["U"], rtol=1e-5)
+        np.testing.assert_allclose(adapted["corrected"]["U"], fixed["corrected"]["U"], rtol=1e-4)
+        self.assertGreater(np.abs(np.subtract(fixed["corrected"]["U"], fixed["U"])).max(), 1e-3)
+
     def test_tables_show_the_hidden_weights(self):
         data, output = write_data(self.path("data.h5")), self.path("out.h5")
         process = run("solve", data, *problem("hyla_relu"), "-o", output, "-q")
