@@ -63,11 +63,18 @@ Calibrated calibration_of(const WeightProblem& problem, double factor = 1.0) {
 inline Calibrated calibration_of(const LearnedProblem& problem, double temperature,
                                  double factor = 1.0) {
   const LearnedData data = learned_data(problem);
+  Rng rng(88, StreamPurpose::kTests, problem.name.size());
+  const Shape& shape = problem.shape;
+  const tasks::MemoryExamples others(
+      random_tensor({shape.examples, shape.tokens, shape.features}, rng),
+      problem.masked ? random_mask(shape, rng) : std::vector<std::uint8_t>{});
+  const auto test = std::make_shared<model::LearnedAttention>(
+      others, problem.prior, data.given, problem.readout, AttentionKind::kSoftmax, 1);
   const auto architecture = std::make_shared<model::Architecture>(learned_architecture(problem, 4));
-  const auto target = [architecture, data, t = factor * temperature](
+  const auto target = [architecture, data, test, t = factor * temperature](
                           const MatrixXd& labels) -> std::unique_ptr<sampling::Target> {
-    return std::make_unique<posterior::LearnedChain>(
-        *architecture, t, data.attention, std::make_shared<MatrixXd>(labels), data.attention);
+    return std::make_unique<posterior::LearnedChain>(*architecture, t, data.attention,
+                                                     std::make_shared<MatrixXd>(labels), test);
   };
   return {problem.name,
           architecture,
@@ -90,9 +97,9 @@ inline Calibrated calibration_of(model::ValueNetwork network, Index outputs, dou
         model::value_sites(network, of, {2}, {}, {.readout = Readout::kLastToken}, observer));
   };
   const auto sites = sites_of(examples);
-  const auto test = sites_of({random_tensor({kExamples, kTokens, kFeatures}, rng),
-                              {},
-                              {random_tensor({kExamples, 2, kTokens, kTokens}, rng)}});
+  const auto test =
+      sites_of(tasks::MemoryExamples(random_tensor({kExamples, kTokens, kFeatures}, rng), {},
+                                     {random_tensor({kExamples, 2, kTokens, kTokens}, rng)}));
   const auto architecture = std::make_shared<model::Architecture>();
   architecture->heads = {static_cast<int>(sites->readouts())};
   architecture->widths = {3, 5};
