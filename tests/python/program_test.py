@@ -197,6 +197,8 @@ class SolveAgainstReference(unittest.TestCase):
             for matrix, known in zip(found, u):
                 self.assertLess(np.abs(matrix - known).max(), 1e-5 * np.abs(known).max())
             self.assertLess(theory.gradient_norm(problem, found), 1e-9)
+            if case.outputs == 1:
+                self.check_which_paths_win(problem, case, found)
             x, x_test = (theory.scaled_features(case.xi[split], problem.variances[0])
                          for split in ("train", "test"))
             labels = case.labels["test"].reshape(P_TEST, -1)
@@ -213,6 +215,16 @@ class SolveAgainstReference(unittest.TestCase):
             np.testing.assert_array_equal(reported["U"][0], point.order_parameters[0])
             eigenvalue = np.linalg.eigvalsh(theory.hessian(problem, theory.pack(u)))[0] / widest
             self.assertAlmostEqual(reported["smallest_hessian_eigenvalue"] / eigenvalue, 1.0, delta=1e-4)
+
+    def check_which_paths_win(self, problem, case, found):
+        """Eq. 88, written out."""
+        x = np.moveaxis(theory.scaled_features(case.xi["train"], problem.variances[0]), 1, 0)  # path, example, feature
+        kernel = np.einsum("ab,aie,bje->ij", found[0], x, x)
+        inverse = np.linalg.inv(kernel + problem.temperature * np.eye(P))
+        v = np.einsum("aie,i->ae", x, inverse @ case.labels["train"].ravel())
+        b = np.einsum("aie,ij,bje->ab", x, inverse, x) - v @ v.T
+        prior = np.kron(np.eye(case.heads[0]), np.linalg.inv(found[1])) / problem.variances[1]
+        np.testing.assert_allclose(np.linalg.inv(found[0]), prior + b / problem.widths[0], atol=1e-6)
 
     def test_corrected_means_are_those_of_the_reference(self):
         checked = 0
