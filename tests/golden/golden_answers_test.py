@@ -7,6 +7,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import h5py
@@ -78,6 +79,65 @@ class GoldenAnswers(unittest.TestCase):
                 if width in CORRECTED:
                     diagonal = np.diag(np.array(point["corrected"]["U"][0]))
                     np.testing.assert_allclose(diagonal, CORRECTED[width], rtol=1.5e-3)
+
+
+def conjunctions(similarity):
+    """{pattern: weight} of a kernel that depends on which components two inputs share, as a sum over all sets of components that
+    they share: Moebius inversion."""
+    kernel = {tuple(row[:-1].astype(int)): row[-1] for row in similarity}
+    smaller = lambda one, other: all(a <= b for a, b in zip(one, other))
+    return {of: sum((-1) ** (sum(of) - sum(part)) * kernel[part] for part in kernel if smaller(part, of)) for of in kernel}
+
+
+def one_hot(components, pattern):
+    """Which conjunction of these components each input has: [inputs, conjunctions]."""
+    shown = [tuple(row[np.array(pattern) == 1]) for row in components]
+    kinds = sorted(set(shown))
+    return np.array([[float(kind == one) for kind in kinds] for one in shown])
+
+
+class Compositional(unittest.TestCase):
+    """Kernels of Lippl and Stachenfeld (2024): each set of components is a path, and the answer that of infinite width."""
+
+    def each(self):
+        with h5py.File(FOLDER / "compositional.h5") as h:
+            for name, group in h.items():
+                with self.subTest(case=name):
+                    yield name, group, group["train"][()] == 1, group["components"][()]
+
+    def test_the_gaussian_process_is_their_kernel_regression(self):
+        for _, group, train, components in self.each():
+            paths = {pattern: weight for pattern, weight in conjunctions(group["similarity"][()]).items() if weight > 1e-12}
+            codes = [one_hot(components, pattern) * np.sqrt(weight) for pattern, weight in paths.items()]
+            features = max(code.shape[1] for code in codes)
+            inputs = np.stack([np.pad(code, ((0, 0), (0, features - code.shape[1]))) for code in codes], axis=1)
+            inputs *= np.sqrt(features * len(codes))  # eq. 9
+            with tempfile.TemporaryDirectory() as folder:
+                file, out = pathlib.Path(folder) / "data.h5", pathlib.Path(folder) / "out.h5"
+                with h5py.File(file, "w") as h:
+                    h.attrs["schema_name"], h.attrs["schema_version"] = "headway-dataset", [1, 0]
+                    for split, rows in (("train", train), ("test", ~train)):
+                        h[f"{split}/path_features"], h[f"{split}/labels"] = inputs[rows], group["labels"][()][rows]
+                        h[f"{split}/path_features"].attrs["heads"] = [len(codes)]
+                subprocess.run([PROGRAM, "solve", file, "-q", "-o", out, "--set", "model.widths=[1000]", "--set",
+                                f"model.temperature={float(group.attrs['T'])!r}"], check=True, capture_output=True)
+                with h5py.File(out) as h:
+                    mean = h["gaussian_process/0/mean"][()].ravel()
+            np.testing.assert_allclose(mean, group["mean"][()][~train], atol=1e-8 * np.abs(group["labels"]).max())
+
+    def test_unseen_inputs_get_a_sum_over_what_was_seen(self):
+        """Theirs: a conjunction that training lacks adds nothing. And context dependence is solved by one of two kernels."""
+        solved = {}
+        for name, group, train, components in self.each():
+            codes = [one_hot(components, pattern) for pattern in conjunctions(group["similarity"][()])]
+            seen = np.concatenate([code[:, code[train].any(axis=0)] for code in codes], axis=1)
+            mean = group["mean"][()]
+            unseen = seen[~train][:, seen[~train].any(axis=0)]
+            left = mean[~train] - unseen @ np.linalg.lstsq(unseen, mean[~train], rcond=None)[0]
+            self.assertLess(np.abs(left).max(), 1e-9)
+            if name.startswith("context"):
+                solved[name] = np.mean(np.sign(mean[~train]) == group["labels"][()][~train])
+        self.assertEqual(solved, {"context_1_0.35": 1, "context_1_0.4": 0, "context_3_0.35": 1, "context_3_0.4": 0})
 
 
 if __name__ == "__main__":
