@@ -133,14 +133,9 @@ class Refusals(WritingTest):
 
     def test_rows_in_a_later_block_are_named_by_their_own_index(self):
         """The index is that of the whole array, not of the block."""
-        from headway.api import dataset_values
-        self.addCleanup(setattr, dataset_values, "BLOCK_ELEMENTS", dataset_values.BLOCK_ELEMENTS)
-        dataset_values.BLOCK_ELEMENTS = 1
-        base = self.good.supplied
-        broken = changed_layer(base["train_attention"], 0, (5, 1, 2, 0), 7.0)
-        self.assert_refused(base | {"train_attention": broken}, "train_attention[0][5, 1, 2]: the row")
-        inputs = changed(base["train_inputs"], (4, 3, 1), np.nan)
-        self.assert_refused(base | {"train_inputs": inputs}, "train_inputs[4, 3, 1]: nan;")
+        features = np.zeros((3, 2, 2**20), np.float32)  # a block each
+        features[2, 1, 5] = np.nan
+        self.assert_refused({"train_path_features": features, "train_labels": [1, -1, 1], "heads": [2]}, "train_path_features[2, 1, 5]: nan;")
 
     def test_negative_attention_is_refused(self):
         base = self.good.supplied

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import headway
 from headway import figures
-from headway.results import latent_results, network_predictions, network_results, prediction_results, result_points, training_results
+from headway.results import heads_and_kernels, latent_results, network_predictions, network_results, prediction_results, result_points, training_results
 from headway.base import signatures
 from headway.results.display import Figures, Shown
 
 HAVE_MODULE = importlib.util.find_spec("headway._native") is not None
 #: Classes that are not exported, but whose objects are found in results.
-FOUND_IN_RESULTS = [thing for module in (result_points, latent_results, network_predictions, network_results, prediction_results,
+FOUND_IN_RESULTS = [thing for module in (result_points, heads_and_kernels, latent_results, network_predictions, network_results, prediction_results,
                                          training_results)
                     for thing in vars(module).values()
                     if inspect.isclass(thing) and thing.__module__ == module.__name__ and not thing.__name__.startswith("_")]

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 import headway
-from headway.results import rank_results
+from headway.results.older import today
 from headway.cli import main
 from headway.results.ranking import removal
 from headway.heads.ranking.cache import Cache
@@ -272,7 +272,7 @@ class Drawn(unittest.TestCase):
         self.assertNotIn("What the removal", words)
         old = {"removal_frozen_fixed": "frozen_cut_fixed", "expected_frozen_refitted": "expected_frozen_cut_refitted",
                "removal_mean_fixed": "removal_mean_fixed"}
-        self.assertEqual({name: rank_results._of_today(name) for name in old}, old)
+        self.assertEqual({name: today(name) for name in old}, old)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import re
 import unittest
 
 import h5py
@@ -10,6 +11,7 @@ import numpy as np
 import headway
 import program
 from bindings import file_of, four_paths, setUpModule, small  # noqa: F401
+from headway.results.named_arrays import groups_of
 
 NOT_A_VARIABLE = b"This is a netCDF dimension but not a netCDF variable."
 
@@ -74,6 +76,31 @@ class Dimensions(unittest.TestCase):
             self.assertEqual(dimensions_of(file["points/0/draws/layer_2"]), ("/chain", "/draw", "/path_2", "/path_2_other"))
         with h5py.File(self.paths["classes"]) as file:
             self.assertEqual(dimensions_of(file["points/0/U_a"]), ("/output", "/output_other"))
+
+    def test_the_file_says_what_its_fields_mean(self):
+        for kind, path in self.paths.items():
+            with h5py.File(path) as file:
+                said = dict(zip(file["documentation/field"].asstr()[()], file["documentation/meaning"].asstr()[()]))
+                point = file["points/0"]
+                known = {f"points/<i>/{name}" for name in point.attrs if name != "gp_accuracy"} | {
+                    re.sub(r"layer_\d", "layer_<l>" if kind not in ("sample",) else "layer_1", f"points/<i>/{name}")
+                    for name in arrays_of(point) if not name.startswith(("gaussian_process/", "theory/", "sets/"))}
+                self.assertEqual(sorted(known - set(said)), [], kind)
+                self.assertTrue(all(said.values()))
+                self.assertEqual("points/<i>/alignment/overlaps" in said, kind == "align")
+
+    def test_dimensions_in_python_are_those_of_the_file(self):
+        for kind, group, variable, place in (
+                ("solve", "/points", "U_2", "order_parameters/layer_2"), ("solve", "/points", "predictor_mean", "predictor/mean"),
+                ("solve", "/points", "history", "history"), ("solve", "/corrected", "U_1_sd", "corrected/order_parameters_sd/layer_1"),
+                ("align", "/alignment", "overlaps", "alignment/overlaps"), ("prune", "/pruning", "score", "pruning/score"),
+                ("prune", "/pruning", "cumulative_random_order", "pruning/cumulative/random_order"),
+                ("prune", "/pruning", "cumulative_greedy", "pruning/cumulative/greedy"),
+                ("sample", "/points", "U_1_mean", "order_parameters/layer_1_mean"), ("sample", "/posterior", "U_2", "draws/layer_2")):
+            with self.subTest(variable=variable), h5py.File(self.paths[kind]) as file:
+                dimensions, values = groups_of(headway.read_result(self.paths[kind]))[group].variables[variable]
+                self.assertEqual(dimensions, ("point", *(re.sub(r"_\d+$", "", name.strip("/")) if "path" not in name else name.strip("/")
+                                                         for name in dimensions_of(file[f"points/0/{place}"]))))
 
     def test_what_is_read_and_shown_is_what_it_was(self):
         path = self.paths["solve"]

@@ -12,7 +12,8 @@ import numpy as np
 
 import headway
 from headway.base import file_seal, hdf5, stored
-from headway.results.result_reader import _Reader
+from headway.results.older import Renamed
+from headway.results.result_reader import read_members
 from synthetic_results import Task, write_result
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -102,7 +103,7 @@ class Results(unittest.TestCase):
             path = place(kind)
             write_result(path, kind, Task(train=12, test=14, tokens=4, features=5), widths=(10, 100))
             with h5py.File(path) as file:
-                theirs = _Reader(file).result(path)
+                theirs = read_members(Renamed(file), path)
             self.assertEqual(flat(headway.read_result(path)), flat(theirs), kind)
 
     def test_texts_are_checked_where_no_seal_does(self):

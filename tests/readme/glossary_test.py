@@ -7,7 +7,6 @@ A name in the glossary may have words in capitals that stand for others: `SET MS
 """
 
 import ast
-import json
 import os
 import re
 import subprocess
@@ -91,8 +90,8 @@ def python_columns(root=ROOT):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "head_table":
                 found |= {key.value: path.name for one in node.args if isinstance(one, ast.Dict) for key in one.keys}
     found |= ranking_columns(root / "apps/python/headway/results/ranking")
-    fields = json.loads((root / "apps/python/headway/fields.json").read_text(encoding="utf-8"))["pruning"]
-    return found | {name: "fields.json" for name, field in fields.items() if field["kind"] == "array" and "/" not in name}
+    fields = (root / "src/io/README.md").read_text(encoding="utf-8").partition("\n`points/<i>/pruning`:\n")[2].partition("\n\n`")[0]
+    return found | {name: "io/README.md" for name in re.findall(r"^\| `(\w+)` \(array\)", fields, re.MULTILINE)}
 
 
 def ranking_columns(folder):

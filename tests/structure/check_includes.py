@@ -210,11 +210,11 @@ STANDARD_NAMES = {
     "cstddef": "size_t", "cstdint": "int32_t int64_t uint8_t uint32_t uint64_t", "filesystem": "filesystem",
     "functional": "function", "limits": "numeric_limits", "map": "map",
     "memory": "enable_shared_from_this make_unique shared_ptr unique_ptr", "mutex": "once_flag", "numbers": "numbers",
-    "optional": "optional",
+    "optional": "optional", "set": "set",
     "span": "span", "stdexcept": "domain_error runtime_error", "string": "string to_string", "string_view": "string_view",
     "thread": "jthread", "tuple": "tuple",
     "typeinfo": "type_info",
-    "type_traits": "is_arithmetic_v is_const_v is_floating_point_v is_same_v is_signed_v remove_const_t",
+    "type_traits": "is_arithmetic_v is_const_v is_enum_v is_floating_point_v is_integral_v is_same_v is_signed_v remove_const_t",
     "utility": "move pair swap", "variant": "get_if holds_alternative variant", "vector": "vector",
 }
 STANDARD_HOMES = {name: header for header, names in STANDARD_NAMES.items() for name in names.split()}

@@ -1,9 +1,6 @@
 // A valid data-set file, broken in one way at a time.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <string>
@@ -35,18 +32,6 @@ inline bool one_message_has(const std::vector<std::string>& messages,
   return false;
 }
 
-/// Keeps the file and its faults, one a line, in the directory HEADWAY_BROKEN_FILES, if the
-/// environment names one. A test of the Python package checks that it finds the same faults.
-inline void keep_break(const std::string& path, const std::vector<std::string>& faults) {
-  const char* directory = std::getenv("HEADWAY_BROKEN_FILES");
-  if (directory == nullptr) return;
-  static int kept = 0;
-  const std::string stem = std::string(directory) + "/" + std::to_string(kept++);
-  std::filesystem::copy_file(path, stem + ".h5");
-  std::ofstream out(stem + ".txt");
-  for (const std::string& fault : faults) out << fault << "\n";
-}
-
 /// Checks that validate_dataset reports the fault, and that read_dataset refuses the file with exit
 /// code 65, naming file and fault.
 inline void check_break(const Break& b) {
@@ -60,7 +45,6 @@ inline void check_break(const Break& b) {
   }
   const std::vector<std::string> faults = io::validate_dataset(path);
   CAPTURE(faults);
-  keep_break(path, faults);
   CHECK(one_message_has(faults, b.expected));
   try {
     io::read_dataset(path);

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "data/results"
 STUDIES = ROOT / "data/studies"
 sys.path.insert(0, str(ROOT / "apps/python"))
-from headway.results.old_names import renamed  # noqa: E402
+from headway.results.older import renamed  # noqa: E402
 
 
 def _read(path):

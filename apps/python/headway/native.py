@@ -1,4 +1,4 @@
-"""The extension module, where there is one: everything else of the package works without."""
+"""The extension module, where there is one. Results are read, tabulated and drawn without it."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def _missing(folder: Path) -> str:
     if others:
         why = (f"the extension module headway._native was built for {' and '.join(dict.fromkeys(others))}, and this is "
                f"{_this_python()}. Use that Python, or build it for this one")
-    return (f"{why}: headway.solve and its like need it. {_how_to_build()}. Reading results, tables, figures and data sets "
-            "work without it")
+    return (f"{why}: headway.solve and its like need it, and so do data sets. {_how_to_build()}. Reading results, tables and "
+            "figures work without it")
 
 
 def _how_to_build() -> str:

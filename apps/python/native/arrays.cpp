@@ -3,12 +3,14 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headway/core/words.hpp"
+#include "headway/io/dataset_arrays.hpp"
 #include "headway/study.hpp"
 
 namespace headway::python {
@@ -143,11 +145,24 @@ std::optional<LinearValueNetwork> network_of(const py::dict& given) {
   return network;
 }
 
+constexpr std::array<std::pair<const char*, AttentionForm>, 4> kForms = {
+    {{"weights", AttentionForm::kWeights},
+     {"query_key", AttentionForm::kQueryKey},
+     {"supplied", AttentionForm::kSupplied},
+     {"path_features", AttentionForm::kPathFeatures}}};
+
 AttentionForm form_of(const std::string& word) {
-  if (word == "weights") return AttentionForm::kWeights;
-  if (word == "query_key") return AttentionForm::kQueryKey;
-  if (word == "supplied") return AttentionForm::kSupplied;
+  for (const auto& [name, form] : kForms) {
+    if (word == name) return form;
+  }
   return AttentionForm::kPathFeatures;
+}
+
+const char* word_of_form(AttentionForm form) {
+  for (const auto& [name, known] : kForms) {
+    if (known == form) return name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -163,6 +178,34 @@ MatrixXd matrix_of(const py::handle& value) {
 py::array array_of(const MatrixXd& matrix) {
   py::array_t<double> out({matrix.rows(), matrix.cols()});
   Eigen::Map<RowMatrixXd>(out.mutable_data(), matrix.rows(), matrix.cols()) = matrix;
+  return out;
+}
+
+py::dict checked_arrays(const py::dict& given) {
+  io::GivenArrays arrays;
+  for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(given["arrays"])) {
+    const auto path = key.cast<std::string>();
+    if (value.is_none()) {
+      arrays.empty_groups.insert(path);
+    } else if (py::isinstance<py::list>(value)) {
+      arrays.arrays[path] = {"string", nullptr, value.cast<std::vector<std::string>>()};
+    } else {
+      arrays.arrays[path] = {value.attr("dtype").attr("name").cast<std::string>(),
+                             std::make_shared<Numbers>(value)};
+    }
+  }
+  if (!given["heads"].is_none()) arrays.heads = given["heads"].cast<std::vector<double>>();
+  arrays.readout = given["readout"].cast<std::optional<std::string>>();
+  arrays.attention_rows = given["attention_rows"].cast<std::optional<std::string>>();
+  arrays.name_of = [name_of = py::object(given["name_of"])](const std::string& path) {
+    return name_of(path).cast<std::string>();
+  };
+  const io::CheckedArrays checked = io::check_arrays(arrays, given["learned"].cast<bool>());
+  py::dict out;
+  out["faults"] = checked.faults;
+  out["heads"] = checked.heads;
+  out["form"] = checked.form ? py::object(py::str(word_of_form(*checked.form))) : py::none();
+  out["splits"] = checked.splits;
   return out;
 }
 

@@ -12,6 +12,11 @@ namespace headway::python {
 
 namespace py = pybind11;
 
+/// What arrays are as a data set, and all that is wrong with them. `given`, of
+/// headway/api/arrays.py: "arrays", by their paths in a file (lists are texts, None is an empty
+/// group), "heads", "readout", "attention_rows", "name_of" and "learned".
+py::dict checked_arrays(const py::dict& given);
+
 /// The data set that headway/api/arrays.py describes: arrays that it has checked, C-contiguous, of
 /// float64 or float32. Inputs, attention and path features are not copied: the data set keeps the
 /// arrays alive, which must not change while it is in use.

@@ -12,12 +12,15 @@
 
 #include "arrays.hpp"
 #include "headway/core/ranks.hpp"
+#include "headway/core/text.hpp"
+#include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "headway/jobs/job.hpp"
 #include "headway/jobs/shipped_studies.hpp"
 #include "headway/numerics/blas.hpp"
 #include "headway/path_kernels.hpp"
+#include "headway/results/field_tables.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study_file.hpp"
 #include "headway/verbs/theory/action.hpp"
@@ -264,6 +267,24 @@ py::dict options_of_sections() {
   return sections;
 }
 
+/// headway/results/records.py makes docstrings of it.
+py::dict fields_of_records() {
+  py::dict records;
+  for (const headway::FieldTable& table : headway::field_tables()) {
+    py::dict names;
+    for (const headway::ListedField& field : table.fields) {
+      if (field.name.empty()) continue;
+      py::dict about;
+      about["kind"] = field.kind;
+      about["meaning"] = field.meaning;
+      about["axes"] = field.axes;
+      names[py::str(field.name)] = about;
+    }
+    records[py::str(table.key)] = names;
+  }
+  return records;
+}
+
 std::string resolved_study(const py::dict& given) {
   const Request request = request_of(given);
   return io::write_study(jobs::study_of(request.of_job).study);
@@ -343,8 +364,15 @@ PYBIND11_MODULE(_native, module) {
   module.def("leave_ranks", &leave_ranks, "Called once, when Python ends.");
   module.def("kernel", &kernel, "K(U) between two sets of path features, each [P, p N_0].");
   module.def("resolved_study", &resolved_study, "A study with all of its keys, as TOML.");
+  module.def("fields", &fields_of_records, "What every field of a result file means, by record.");
   module.def("options", &options_of_sections,
              "Meaning, range and default of every key of a study, by section.");
+  module.def("check_arrays", &headway::python::checked_arrays,
+             "What arrays are as a data set, and all that is wrong with them.");
+  module.def("check_file", &headway::io::validate_dataset, py::call_guard<py::gil_scoped_release>(),
+             "Every fault of a data-set file.");
+  module.def("text_fault", &headway::text_fault,
+             "Why a text cannot be shown in tables and figures; \"\" if it can.");
   module.def("try_file", &headway::io::try_hdf5_file, py::call_guard<py::gil_scoped_release>(),
              "Reads an HDF5 file in another process, where a damaged one can do no harm.");
   module.attr("version") = headway::build_info().version;

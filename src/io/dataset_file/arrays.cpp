@@ -42,7 +42,8 @@ std::string shape_fault(const FoundArray& array, const Wanted& wanted,
 
 /// Extents that another data set, or another index of this one, has otherwise; when there are none,
 /// new extents are noted.
-std::string extent_faults(const FoundArray& array, const Wanted& wanted, DatasetLayout& layout) {
+std::string extent_faults(const DatasetTree& tree, const FoundArray& array, const Wanted& wanted,
+                          DatasetLayout& layout) {
   std::map<std::string, DatasetLayout::Extent> found;
   std::vector<std::string> notes;
   for (std::size_t d = 0; d < wanted.keys.size(); ++d) {
@@ -57,7 +58,7 @@ std::string extent_faults(const FoundArray& array, const Wanted& wanted, Dataset
       const auto& [value, source] = known->second;
       std::string note = source == array.path
                              ? fmt::format("{} is {} and {}", symbol, value, extent)
-                             : fmt::format("{} = {} as in {}", symbol, value, source);
+                             : fmt::format("{} = {} as in {}", symbol, value, tree.name_of(source));
       const auto hint = array.member->hints.find(symbol);
       if (hint != array.member->hints.end()) note += ": " + hint->second;
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
@@ -70,8 +71,8 @@ std::string extent_faults(const FoundArray& array, const Wanted& wanted, Dataset
   return {};
 }
 
-void check_text(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
-  const std::vector<std::string> texts = file.read_strings(path);
+void check_text(const DatasetTree& tree, const std::string& path, FaultList& faults) {
+  const std::vector<std::string> texts = tree.texts(path);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string fault = text_fault(texts[i], false);
     if (!fault.empty()) faults.add(path, "[{}] {}", i, fault);
@@ -104,23 +105,24 @@ void ArrayChecker::check(const DatasetMember& member, const std::string& split, 
       wanted.symbols.push_back(symbol_in(symbol, layer, layers));
       wanted.keys.push_back(extent_key(wanted.symbols.back(), split));
     }
-    const NodeKind kind = file.kind(array.path);
+    const NodeKind kind = tree.kind(array.path);
     if (kind == NodeKind::kAbsent && !needed) return;
     if (kind != NodeKind::kDataset) {
-      return faults.add(array.path, ": {}; allowed: a data set {} in this file",
-                        absence(kind, "a data set"), wanted.axes);
+      return faults.add(array.path, ": {}; allowed: {} {}{}", absence(kind, "a data set"),
+                        tree.in_memory() ? "an array" : "a data set", wanted.axes,
+                        tree.in_memory() ? "" : " in this file");
     }
-    array.info = file.info(array.path);
+    array.info = tree.info(array.path);
     std::string fault = type_fault(array);
     if (fault.empty() && !rank_fits(array)) fault = shape_fault(array, wanted, layout);
     if (fault.empty()) {
-      fault = implausible_storage(array.info, file.file_bytes(), member.in_memory);
+      fault = tree.storage_fault(array.info, member.in_memory);
     }
     const bool readable = fault.empty();
-    if (readable) fault = extent_faults(array, wanted, layout);
+    if (readable) fault = extent_faults(tree, array, wanted, layout);
     if (!fault.empty()) faults.add(array.path, ": {}", fault);
     if (!readable) return;
-    if (member.values == DatasetMember::Values::kText) check_text(file, array.path, faults);
+    if (member.values == DatasetMember::Values::kText) check_text(tree, array.path, faults);
     layout.arrays.push_back(array);
   });
 }

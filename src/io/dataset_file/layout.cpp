@@ -44,8 +44,8 @@ bool nearly(std::string name, const std::string& known) {
 /// Fills a DatasetLayout by walking the table; each check_* function looks at one part of the file.
 class LayoutChecker {
  public:
-  LayoutChecker(const Hdf5InputFile& file, FaultList& faults)
-      : file_(file), faults_(faults), arrays_{file, faults, layout_} {}
+  LayoutChecker(const DatasetTree& tree, FaultList& faults)
+      : tree_(tree), faults_(faults), arrays_{tree, faults, layout_} {}
 
   DatasetLayout run() {
     faults_.guard("/", [&] { check_schema(); });
@@ -69,49 +69,55 @@ class LayoutChecker {
   }
 
  private:
+  /// A fault of a root attribute, which is an argument where there is no file.
+  template <class... Args>
+  void root_fault(fmt::format_string<Args...> text, Args&&... args) {
+    faults_.add("/", "{}{}", tree_.in_memory() ? "" : "root attribute ",
+                fmt::format(text, std::forward<Args>(args)...));
+  }
+
   void check_schema() {
-    const auto name = file_.text_attribute("/", "schema_name");
+    const auto name = tree_.text_attribute("/", "schema_name");
     if (name != rules_.schema_name) {
-      faults_.add("/", "root attribute schema_name {}; allowed: \"{}\"",
-                  name ? fmt::format("= \"{}\"", shown(*name)) : "is missing", rules_.schema_name);
+      root_fault("schema_name {}; allowed: \"{}\"",
+                 name ? fmt::format("= \"{}\"", shown(*name)) : "is missing", rules_.schema_name);
     }
-    const auto version = file_.number_attribute("/", "schema_version");
+    const auto version = tree_.number_attribute("/", "schema_version");
     const std::vector<double>& ours = rules_.schema_version;
     if (!version || version->empty() || version->size() > ours.size()) {
-      faults_.add("/", "root attribute schema_version {}; allowed: [{}]",
-                  version ? "has the wrong length" : "is missing", fmt::join(ours, ", "));
+      root_fault("schema_version {}; allowed: [{}]",
+                 version ? "has the wrong length" : "is missing", fmt::join(ours, ", "));
     } else if (version->front() > ours.front()) {
-      faults_.add("/",
-                  "root attribute schema_version = [{}]: a newer major version; this Headway reads "
-                  "{}.x",
-                  fmt::join(*version, ", "), ours.front());
+      root_fault(
+          "schema_version = [{}]: a newer major version; this Headway reads "
+          "{}.x",
+          fmt::join(*version, ", "), ours.front());
     } else if (version->front() != ours.front()) {
-      faults_.add("/", "root attribute schema_version = [{}]; allowed: [{}]",
-                  fmt::join(*version, ", "), fmt::join(ours, ", "));
+      root_fault("schema_version = [{}]; allowed: [{}]", fmt::join(*version, ", "),
+                 fmt::join(ours, ", "));
     }
   }
 
   void check_note() {
-    layout_.note = file_.text_attribute("/", "note").value_or("");
+    layout_.note = tree_.text_attribute("/", "note").value_or("");
     const std::string fault = text_fault(layout_.note, true);
-    if (!fault.empty()) faults_.add("/", "root attribute note {}", fault);
+    if (!fault.empty()) root_fault("note {}", fault);
   }
 
   void check_attention_rows() {
-    const auto rows = file_.text_attribute("/", kAttentionRows);
+    const auto rows = tree_.text_attribute("/", kAttentionRows);
     layout_.any_rows = rows == kAnyRows;
     if (rows && !layout_.any_rows) {
-      faults_.add("/", "root attribute {} = \"{}\"; allowed: \"{}\", or none", kAttentionRows,
-                  shown(*rows), kAnyRows);
-    } else if (rows && known_form_ && layout_.form != AttentionForm::kSupplied) {
-      faults_.add("/", "root attribute {} = \"{}\"; allowed with {} only", kAttentionRows, kAnyRows,
-                  rules_.forms[static_cast<std::size_t>(AttentionForm::kSupplied)].name);
+      root_fault("{} = \"{}\"; allowed: \"{}\", or none", kAttentionRows, shown(*rows), kAnyRows);
+    } else if (rows && layout_.known_form && layout_.form != AttentionForm::kSupplied) {
+      root_fault("{} = \"{}\"; allowed with {} only", kAttentionRows, kAnyRows,
+                 rules_.forms[static_cast<std::size_t>(AttentionForm::kSupplied)].name);
     }
   }
 
   void find_splits() {
     const auto take = [&](const std::string& split, bool needed) {
-      const NodeKind kind = file_.kind(split);
+      const NodeKind kind = tree_.kind(split);
       if (kind == NodeKind::kGroup) {
         layout_.splits.push_back(split);
       } else if (kind != NodeKind::kAbsent || needed) {
@@ -119,16 +125,16 @@ class LayoutChecker {
       }
     };
     // A file of further sets alone holds new inputs.
-    layout_.new_inputs = file_.kind("train") == NodeKind::kAbsent &&
-                         file_.kind("test") == NodeKind::kAbsent && !file_.members("sets").empty();
+    layout_.new_inputs = tree_.kind("train") == NodeKind::kAbsent &&
+                         tree_.kind("test") == NodeKind::kAbsent && !tree_.members("sets").empty();
     take("train", !layout_.new_inputs);
     take("test", false);
-    const NodeKind kind = file_.kind("sets");
+    const NodeKind kind = tree_.kind("sets");
     if (kind != NodeKind::kAbsent && kind != NodeKind::kGroup) {
       faults_.add("sets", ": {}; allowed: a group with one group for each further set",
                   absence(kind, "a group"));
     }
-    for (const std::string& name : file_.members("sets")) {
+    for (const std::string& name : tree_.members("sets")) {
       const std::string fault = tasks::set_name_fault(name);
       if (!fault.empty()) {
         faults_.add("sets/" + shown(name), ": is {}", fault);
@@ -141,13 +147,14 @@ class LayoutChecker {
   /// A fault for each member of a group that is not part of the schema but whose name is nearly one
   /// that is: such a data set would be ignored in silence. Other extra members are welcome.
   void check_names(const std::string& group, const std::vector<std::string>& known) {
-    for (const std::string& name : file_.members(group)) {
+    for (const std::string& name : tree_.members(group)) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       const auto meant = std::find_if(known.begin(), known.end(),
                                       [&name](const std::string& k) { return nearly(name, k); });
       if (meant == known.end()) continue;
       const std::string prefix = group == "/" ? "" : group + "/";
-      faults_.add(prefix + shown(name), ": unknown name; did you mean {}{}?", prefix, *meant);
+      faults_.add(prefix + shown(name), ": unknown name; did you mean {}?",
+                  tree_.name_of(prefix + *meant));
     }
   }
 
@@ -163,46 +170,56 @@ class LayoutChecker {
     std::vector<std::string> found, all;
     for (std::size_t f = 0; f < rules_.forms.size(); ++f) {
       const auto form = static_cast<AttentionForm>(f);
-      all.push_back(rules_.forms[f].name);
+      all.push_back(form_name(f));
       if (std::none_of(rules_.members.begin(), rules_.members.end(), [&](const auto& member) {
             return member.is_form && member.has_form(form) && is_there(member);
           })) {
         continue;
       }
       layout_.form = form;
-      found.push_back(rules_.forms[f].name);
+      found.push_back(form_name(f));
     }
-    known_form_ = found.size() == 1;
-    if (known_form_ || (found.empty() && layout_.new_inputs && has_inputs())) return;
+    layout_.known_form = found.size() == 1;
+    if (layout_.known_form || (found.empty() && layout_.new_inputs && has_inputs())) return;
     faults_.add("/", "{}; allowed: exactly one of {}{}",
                 found.empty() ? kNoAttention : join(found) + " are given", join(all),
                 found.empty() && may_be_learned() ? kUnlessLearned : "");
   }
 
+  /// "query and key" of their two places in a file.
+  [[nodiscard]] std::string form_name(std::size_t form) const {
+    constexpr std::string_view kAnd = " and ";
+    const std::string& name = rules_.forms[form].name;
+    const std::size_t at = name.find(kAnd);
+    if (at == std::string::npos) return tree_.name_of(name);
+    return fmt::format("{}{}{}", tree_.name_of(name.substr(0, at)), kAnd,
+                       tree_.name_of(name.substr(at + kAnd.size())));
+  }
+
   /// Inputs alone: where there is something named attention, its form is what is wrong.
   [[nodiscard]] bool may_be_learned() const {
-    return has_inputs() && file_.kind("attention") == NodeKind::kAbsent;
+    return has_inputs() && tree_.kind("attention") == NodeKind::kAbsent;
   }
 
   /// Whether every split has inputs: their attention may then be learned, or that of a result.
   [[nodiscard]] bool has_inputs() const {
     return std::all_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
-      return file_.kind(split + "/inputs") != NodeKind::kAbsent;
+      return tree_.kind(split + "/inputs") != NodeKind::kAbsent;
     });
   }
 
   [[nodiscard]] bool is_there(const DatasetMember& member) const {
-    if (!member.in_split()) return file_.kind(member.path_in("")) != NodeKind::kAbsent;
+    if (!member.in_split()) return tree_.kind(member.path_in("")) != NodeKind::kAbsent;
     return std::any_of(layout_.splits.begin(), layout_.splits.end(), [&](const auto& split) {
-      return file_.kind(member.path_in(split)) != NodeKind::kAbsent;
+      return tree_.kind(member.path_in(split)) != NodeKind::kAbsent;
     });
   }
 
   void check_member(const DatasetMember& member, const std::string& split) {
     const std::string path = member.path_in(split);
     faults_.guard(path, [&] {
-      if (known_form_ && !member.has_form(layout_.form)) {
-        if (file_.kind(path) != NodeKind::kAbsent) {
+      if (layout_.known_form && !member.has_form(layout_.form)) {
+        if (tree_.kind(path) != NodeKind::kAbsent) {
           const std::string& name = rules_.forms[static_cast<std::size_t>(layout_.form)].name;
           faults_.add(path, ": not allowed beside {}", name.substr(name.find('/') + 1));
         }
@@ -216,21 +233,21 @@ class LayoutChecker {
 
   [[nodiscard]] bool needed(const DatasetMember& member) const {
     if (member.needed == Needed::kBesideTrain) return !layout_.new_inputs;
-    if (member.needed == Needed::kAlways) return known_form_ || member.forms.empty();
+    if (member.needed == Needed::kAlways) return layout_.known_form || member.forms.empty();
     return member.needed == Needed::kInItsGroup &&
-           file_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
+           tree_.kind(member.path.substr(0, member.path.find('/'))) == NodeKind::kGroup;
   }
 
   void check_layers(const DatasetMember& member, const std::string& split) {
     const std::string group = member.path_in(split);
-    const NodeKind kind = file_.kind(group);
+    const NodeKind kind = tree_.kind(group);
     if (kind == NodeKind::kAbsent && !needed(member)) return;
     if (kind != NodeKind::kGroup) {
       faults_.add(group, ": {}; allowed: a group with layer_1, layer_2, ...",
                   absence(kind, "a group"));
       return;
     }
-    const std::vector<std::string> members = file_.members(group);
+    const std::vector<std::string> members = tree_.members(group);
     if (layout_.extent("L") == 0 && member.is_form) count_layers(group, members);
     const Index layers = layout_.extent("L");
     if (layers == 0) return;
@@ -264,23 +281,18 @@ class LayoutChecker {
   /// Path features say in an attribute of how many heads each layer of their paths is.
   void check_path_heads(const std::string& path) {
     const Index paths = layout_.find(path)->shape[1];
-    auto heads = file_.number_attribute(path, "heads");
-    if (!heads) heads = file_.number_attribute("/", "heads");
+    auto heads = tree_.number_attribute(path, "heads");
+    if (!heads) heads = tree_.number_attribute("/", "heads");
     if (!heads || heads->empty()) {
-      faults_.add(path,
-                  ": attribute heads is missing; allowed: [H_1, ..., H_L] with product p = {}",
-                  paths);
-      return;
+      return heads_fault(path, "is missing; allowed: [H_1, ..., H_L] with product p = {}", paths);
     }
     const bool whole = std::all_of(heads->begin(), heads->end(), [](double h) {
       return h >= 1.0 && h == std::floor(h) && h <= kMaxPaths;
     });
     if (!whole || model::path_count<double>(*heads) != static_cast<double>(paths)) {
-      faults_.add(path,
-                  ": attribute heads = [{}]; allowed: positive integers with product p = {} (the "
-                  "second extent)",
-                  fmt::join(*heads, ", "), paths);
-      return;
+      return heads_fault(
+          path, "= [{}]; allowed: positive integers with product p = {} (the second extent)",
+          fmt::join(*heads, ", "), paths);
     }
     if (layout_.heads.empty()) {
       layout_.heads.assign(heads->begin(), heads->end());
@@ -289,8 +301,19 @@ class LayoutChecker {
         layout_.extents[fmt::format("H_{}", l + 1)] = {layout_.heads[l], path};
       }
     } else if (std::vector<double>(layout_.heads.begin(), layout_.heads.end()) != *heads) {
-      faults_.add(path, ": attribute heads = [{}]; allowed: [{}] as in {}", fmt::join(*heads, ", "),
-                  fmt::join(layout_.heads, ", "), layout_.extents.at("L").source);
+      heads_fault(path, "= [{}]; allowed: [{}] as in {}", fmt::join(*heads, ", "),
+                  fmt::join(layout_.heads, ", "), tree_.name_of(layout_.extents.at("L").source));
+    }
+  }
+
+  /// In memory one argument serves all splits: one fault is enough.
+  template <class... Args>
+  void heads_fault(const std::string& path, fmt::format_string<Args...> text, Args&&... args) {
+    const std::string what = fmt::format(text, std::forward<Args>(args)...);
+    if (!tree_.in_memory()) {
+      faults_.add(path, ": attribute heads {}", what);
+    } else if (faults_.count("heads") == 0) {
+      faults_.add("heads", " {}", what);
     }
   }
 
@@ -311,7 +334,7 @@ class LayoutChecker {
   }
 
   void check_network() {
-    const NodeKind kind = file_.kind("network");
+    const NodeKind kind = tree_.kind("network");
     layout_.network = kind == NodeKind::kGroup;
     if (layout_.network || kind == NodeKind::kAbsent) return;
     faults_.add("network", ": {}; allowed: a group with {}", absence(kind, "a group"),
@@ -319,24 +342,23 @@ class LayoutChecker {
   }
 
   void check_readout() {
-    const auto name = file_.text_attribute("/", "readout");
+    const auto name = tree_.text_attribute("/", "readout");
     if (!name && !layout_.network) return;
     Readout readout{};
     if (name && read_word(*name, readout)) {
       layout_.readout = readout;
       return;
     }
-    faults_.add("/", "root attribute readout {}; allowed: \"{}\"",
-                name ? fmt::format("= \"{}\"", shown(*name)) : "is missing beside network",
-                join(all_words<Readout>(), "\", \""));
+    root_fault("readout {}; allowed: \"{}\"",
+               name ? fmt::format("= \"{}\"", shown(*name)) : "is missing beside network",
+               join(all_words<Readout>(), "\", \""));
   }
 
-  const Hdf5InputFile& file_;
+  const DatasetTree& tree_;
   FaultList& faults_;
   const DatasetRules& rules_ = dataset_rules();
   DatasetLayout layout_;
   ArrayChecker arrays_;
-  bool known_form_ = false;
 };
 
 }  // namespace
@@ -364,8 +386,12 @@ std::string extent_key(const std::string& symbol, const std::string& split) {
   return symbol == "P" ? split + ": P" : symbol;
 }
 
+DatasetLayout check_layout(const DatasetTree& tree, FaultList& faults) {
+  return LayoutChecker(tree, faults).run();
+}
+
 DatasetLayout check_layout(const Hdf5InputFile& file, FaultList& faults) {
-  return LayoutChecker(file, faults).run();
+  return check_layout(FileTree(file), faults);
 }
 
 }  // namespace headway::io

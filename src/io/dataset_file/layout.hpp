@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,7 +12,7 @@
 #include "headway/core/examples.hpp"
 #include "headway/dataset_file.hpp"
 #include "io/dataset_file/rules.hpp"
-#include "io/hdf5/input.hpp"
+#include "io/dataset_file/tree.hpp"
 
 namespace headway::io {
 
@@ -19,12 +20,16 @@ namespace headway::io {
 /// each data set.
 class FaultList {
  public:
+  using NameOf = std::function<std::string(const std::string&)>;
+  /// `name_of`: by which name the reader of the messages knows what lies at a path; null: the path.
+  explicit FaultList(NameOf name_of = nullptr) : name_of_(std::move(name_of)) {}
+
   /// `text` follows the name of the data set: "train/labels" + "[3]: nan; allowed: finite numbers".
   /// Those of the root ("/") stand alone.
   template <class... Args>
   void add(const std::string& dataset, fmt::format_string<Args...> text, Args&&... args) {
     const std::string message = fmt::format(text, std::forward<Args>(args)...);
-    add_text(dataset, dataset == "/" ? message : dataset + message);
+    add_text(dataset, dataset == "/" ? message : name(dataset) + message);
   }
   /// Runs one part of the checks; damage found by HDF5 on the way is a fault of `dataset` like any
   /// other.
@@ -49,18 +54,22 @@ class FaultList {
     std::vector<std::string> all = messages_;
     for (const auto& [dataset, count] : counts_) {
       if (count <= kMaxFaultsPerDataset) continue;
-      all.push_back(fmt::format("{}: {} more faults", dataset, count - kMaxFaultsPerDataset));
+      all.push_back(fmt::format("{}: {} more faults", name(dataset), count - kMaxFaultsPerDataset));
     }
     return all;
   }
 
  private:
+  [[nodiscard]] std::string name(const std::string& path) const {
+    return name_of_ ? name_of_(path) : path;
+  }
   void add_text(const std::string& dataset, const std::string& text) {
     if (++counts_[dataset] <= kMaxFaultsPerDataset) messages_.push_back(text);
   }
 
   std::vector<std::string> messages_;
   std::map<std::string, int> counts_;
+  NameOf name_of_;
 };
 
 /// A data set of the table that is there, of the right type and rank.
@@ -79,7 +88,8 @@ struct DatasetLayout {
   };
 
   AttentionForm form = AttentionForm::kWeights;
-  std::vector<int> heads;  ///< H_1, ..., H_L; 0 where unknown
+  bool known_form = false;  ///< exactly one is given
+  std::vector<int> heads;   ///< H_1, ..., H_L; 0 where unknown
   std::optional<Readout> readout;
   std::string note;
   bool any_rows = false;  ///< supplied attention may be signed, with rows of any sum
@@ -99,7 +109,7 @@ struct DatasetLayout {
 /// Holds single data sets of a file to their rows of the table. What is wrong becomes a fault; what
 /// can be read goes into layout.arrays, and sound extents into layout.extents.
 struct ArrayChecker {
-  const Hdf5InputFile& file;
+  const DatasetTree& tree;
   FaultList& faults;
   DatasetLayout& layout;
 
@@ -121,7 +131,13 @@ std::string extent_key(const std::string& symbol, const std::string& split);
 
 /// Checks everything but the values: schema, members, shapes, types, storage, attributes, names and
 /// ids.
+DatasetLayout check_layout(const DatasetTree& tree, FaultList& faults);
 DatasetLayout check_layout(const Hdf5InputFile& file, FaultList& faults);
+
+/// Reads every number once: finiteness, masks, attention rows. Skips arrays that check_layout
+/// refused. `checked`: of the training examples, but for their mask, a share of the blocks.
+void check_values(const DatasetTree& tree, const DatasetLayout& layout, const CheckedShare& checked,
+                  FaultList& faults);
 
 /// All faults of the file, in this process (validate_dataset runs it in a forked copy). Under an
 /// Hdf5Lock.

@@ -36,9 +36,9 @@ std::string index_text(const std::vector<Index>& shape, Index row, Index offset)
 /// The sign of nan means nothing, so it is left out.
 std::string number_text(double v) { return std::isnan(v) ? "nan" : fmt::format("{}", v); }
 
-Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& faults) {
+Mask check_mask(const DatasetTree& tree, const std::string& path, FaultList& faults) {
   Mask mask;
-  for_each_block(file, path, [&](const ArrayInfo& info, Index begin, Index count, auto values) {
+  const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
     const Index tokens = info.shape[1];
     for (Index i = 0; i < count; ++i) {
       bool any = false;
@@ -53,7 +53,8 @@ Mask check_mask(const Hdf5InputFile& file, const std::string& path, FaultList& f
       faults.add(path, "[{}]: no token is 1; allowed: at least one real token in every example",
                  begin + i);
     }
-  });
+  };
+  tree.for_each_block(path, check, 0, 1);
   return mask;
 }
 
@@ -65,7 +66,7 @@ std::string size_fault(double value) {
 }
 
 /// `mask`: where there is one, what stands at masked tokens does not matter.
-void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask& mask,
+void check_finite(const DatasetTree& tree, const std::string& path, const Mask& mask,
                   const CheckedShare& checked, FaultList& faults) {
   const double largest = dataset_rules().largest;
   const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
@@ -80,7 +81,7 @@ void check_finite(const Hdf5InputFile& file, const std::string& path, const Mask
                  size_fault(v));
     }
   };
-  for_each_block(file, path, check, checked.part, checked.parts);
+  tree.for_each_block(path, check, checked.part, checked.parts);
 }
 
 /// One supplied attention row: attention of query s over all keys.
@@ -118,9 +119,8 @@ double row_tolerance(const DatasetLayout& layout, ElementKind kind) {
   return kind == ElementKind::kFloat32 ? rules.row_sum_tolerance_float32 : rules.row_sum_tolerance;
 }
 
-void check_attention(const Hdf5InputFile& file, const DatasetLayout& layout,
-                     const std::string& path, const Mask& mask, const CheckedShare& checked,
-                     FaultList& faults) {
+void check_attention(const DatasetTree& tree, const DatasetLayout& layout, const std::string& path,
+                     const Mask& mask, const CheckedShare& checked, FaultList& faults) {
   const auto check = [&](const ArrayInfo& info, Index begin, Index count, auto values) {
     const Index heads = info.shape[1], tokens = info.shape[2];
     const double tolerance = row_tolerance(layout, info.kind);
@@ -137,7 +137,7 @@ void check_attention(const Hdf5InputFile& file, const DatasetLayout& layout,
       faults.add(path, "[{}, {}, {}{}]: {}", example, r / tokens % heads, query, at, fault);
     }
   };
-  for_each_block(file, path, check, checked.part, checked.parts);
+  tree.for_each_block(path, check, checked.part, checked.parts);
 }
 
 /// [P, S] of a data set of real and padded tokens; empty of others.
@@ -151,8 +151,8 @@ std::vector<Index> token_extents(const FoundArray& array) {
 /// Reads every number of one split, or outside of the splits (""), once: finiteness, masks,
 /// attention rows; `checked`: of all but masks a share of the blocks. Skips data sets that
 /// check_layout refused.
-void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const std::string& split,
-                  const CheckedShare& checked, FaultList& faults) {
+void check_split(const DatasetTree& tree, const DatasetLayout& layout, const std::string& split,
+                 const CheckedShare& checked, FaultList& faults) {
   using Values = DatasetMember::Values;
   const FoundArray* masks = nullptr;
   for (const FoundArray& array : layout.arrays) {
@@ -160,7 +160,7 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const 
   }
   Mask mask;
   if (masks != nullptr) {
-    faults.guard(masks->path, [&] { mask = check_mask(file, masks->path, faults); });
+    faults.guard(masks->path, [&] { mask = check_mask(tree, masks->path, faults); });
   }
   for (const FoundArray& array : layout.arrays) {
     if (array.split != split || &array == masks) continue;
@@ -171,10 +171,10 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const 
     if (by_mask && !known) continue;
     faults.guard(array.path, [&] {
       if (array.member->values == Values::kFinite) {
-        check_finite(file, array.path, by_mask ? mask : Mask(), checked, faults);
+        check_finite(tree, array.path, by_mask ? mask : Mask(), checked, faults);
       } else if (array.member->values == Values::kAttention &&
                  array.info.shape[2] == array.info.shape[3]) {
-        check_attention(file, layout, array.path, mask, checked, faults);
+        check_attention(tree, layout, array.path, mask, checked, faults);
       }
     });
   }
@@ -182,13 +182,18 @@ void check_values(const Hdf5InputFile& file, const DatasetLayout& layout, const 
 
 }  // namespace
 
-std::vector<std::string> dataset_faults(const Hdf5InputFile& file, const CheckedShare& checked) {
-  FaultList faults;
-  const DatasetLayout layout = check_layout(file, faults);
+void check_values(const DatasetTree& tree, const DatasetLayout& layout, const CheckedShare& checked,
+                  FaultList& faults) {
   for (const std::string& split : layout.splits) {
-    check_values(file, layout, split, split == "train" ? checked : CheckedShare(), faults);
+    check_split(tree, layout, split, split == "train" ? checked : CheckedShare(), faults);
   }
-  check_values(file, layout, "", {}, faults);
+  check_split(tree, layout, "", {}, faults);
+}
+
+std::vector<std::string> dataset_faults(const Hdf5InputFile& file, const CheckedShare& checked) {
+  const FileTree tree(file);
+  FaultList faults;
+  check_values(tree, check_layout(tree, faults), checked, faults);
   return faults.messages();
 }
 

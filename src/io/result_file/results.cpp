@@ -4,6 +4,7 @@
 
 #include "headway/core/output_path.hpp"
 #include "headway/result_file.hpp"
+#include "headway/results/field_tables.hpp"
 #include "headway/results/result_fields.hpp"
 #include "headway/study/study_hash.hpp"
 #include "io/hdf5/file_seal.hpp"
@@ -149,6 +150,9 @@ std::string ResultOutput<Result>::bytes(const Study& study, const Result& result
   out.set("/", "schema_name", kResultSchema);
   out.set("/", "schema_version", std::vector<std::int64_t>{kResultSchemaMajor, kResultSchemaMinor});
   show(study, result, provenance, out);
+  const Documentation about = documentation_of(Result::kVerb);
+  out.write_strings("documentation/field", about.field, "documented");
+  out.write_strings("documentation/meaning", about.meaning, "documented");
   out.seal();
   return std::string(out.close());
 }

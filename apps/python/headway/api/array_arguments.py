@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from headway.api.dataset_checks import set_name_fault
 from headway.api.dataset_files import UNHOLDABLE
 from headway.base import dataset_table, hdf5
-from headway.base.dataset_table import Member
+from headway.base.dataset_table import Member, set_name_fault
 from headway.base.dataset_texts import masked_fault
 from headway.base.labels import as_targets
 from headway.base.tensors import plain_array

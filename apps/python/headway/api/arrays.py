@@ -10,11 +10,9 @@ import numpy as np
 
 from headway import native
 from headway.api.array_arguments import EMPTY_GROUP, argument_name, arrays_of, given_network, given_sets, with_targets
-from headway.api.dataset_checks import Checker
 from headway.api.dataset_files import UNHOLDABLE, check_name_layers
 from headway.api.held_arrays import HeldArrays
-from headway.base import memory
-from headway.base.dataset_table import PLACES, SCHEMA_NAME, SCHEMA_VERSION
+from headway.base.dataset_table import PLACES
 from headway.base.dataset_texts import masked_fault
 from headway.base.labels import checked_classes, warn_of_whole_numbers
 from headway.errors import BadDataError, UsageError
@@ -36,15 +34,18 @@ class ArrayData(HeldArrays):
     def __init__(self, arrays: Mapping[str, Any], heads: Any, readout: str | None,
                  name_of: Callable[[str], str], learned: bool = False, rows: str | None = None):
         self._given, self.readout, self.rows = arrays, readout, rows
-        checker = Checker(_tree(arrays, heads, readout, rows), name_of, attribute="", learned=learned)
-        faults = checker.run()
-        if faults:
-            raise BadDataError(faults)
-        self.heads, self.has_form, self._form = checker.heads, checker.form is not None, checker.form or "weights"
-        self._splits = sorted(checker.splits, key=_order)
+        checked = native.module().check_arrays({
+            "arrays": {path: None if value is EMPTY_GROUP else value for path, value in arrays.items()},
+            "heads": None if heads is None else list(map(float, heads)), "readout": readout, "attention_rows": rows,
+            "name_of": name_of, "learned": learned})
+        if checked["faults"]:
+            raise BadDataError(checked["faults"])
+        self.heads, self.has_form, self._form = checked["heads"], checked["form"] is not None, checked["form"] or "weights"
+        self._splits = checked["splits"]
         check_name_layers(_layers(arrays, "names") or None, self.heads)
         self._beside = f"{self.heads} {readout}" + (f" {rows}" if rows else "")
         super().__init__({path: value for path, value in arrays.items() if value is not EMPTY_GROUP})
+
     @property
     def arrays(self) -> Mapping[str, Any]:
         """By their places in a data-set file; an empty group is EMPTY_GROUP."""
@@ -156,28 +157,6 @@ def _checked_heads(heads: Any, faults: list[str]) -> np.ndarray | None:
         pass
     faults.append(f"heads: is {heads!r}; allowed: a list of whole numbers H_1, ..., H_L")
     return None
-
-
-def _tree(arrays: Mapping[str, Any], heads: Any, readout: str | None, rows: str | None) -> memory.Group:
-    root: dict[str, Any] = {}
-    for path, value in arrays.items():
-        *groups, name = path.split("/")
-        members = root
-        for group in groups:
-            members = members.setdefault(group, ({}, {}))[1]
-        attributes = {"heads": heads} if name == "path_features" and heads is not None else {}
-        members[name] = ({}, {}) if value is EMPTY_GROUP else (attributes, value)
-    attributes = {"schema_name": SCHEMA_NAME, "schema_version": np.array(SCHEMA_VERSION)}
-    if readout is not None:
-        attributes["readout"] = readout
-    if rows is not None:
-        attributes["attention_rows"] = rows
-    return memory.Group("/", (attributes, root))
-
-
-def _order(split: str) -> tuple:
-    """Train, test, then the further sets by name, as in a file."""
-    return (("train", "test").index(split) if split in ("train", "test") else 2, split)
 
 
 def _layers(arrays: Mapping[str, Any], group: str) -> list[Any]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from headway import native
 from headway.base import file_seal
 from headway.base.dataset_table import SCHEMA_NAME, SCHEMA_VERSION
-from headway.base.dataset_texts import text_fault
 from headway.base.files import whole_file
 from headway.base.hdf5_target import NewFile, written_file
 from headway.errors import BadDataError
@@ -23,15 +23,18 @@ UNHOLDABLE = re.compile("[\0\ud800-\udfff]")  # characters that texts in HDF5 ca
 
 
 @contextmanager
-def new_file(path: Path, overwrite: bool) -> Iterator[NewFile]:
+def new_file(path: Path, overwrite: bool, checked: bool = False) -> Iterator[NewFile]:
     """An open file with a temporary name, which takes its own when the block ends without an error.
 
-    Its flush() raises the OSError of a write that failed before, so that long work may end early.
+    Its flush() raises the OSError of a write that failed before, so that long work may end early. `checked`: BadDataError
+    unless it is a sound data set.
     """
     with whole_file(path, overwrite, "overwrite=True") as name:
         with written_file(name) as file:
             yield file
         file_seal.seal(name)
+        if checked and (faults := native.module().check_file(name)):
+            raise BadDataError([fault.removeprefix(f"{name}: ") for fault in faults])
 
 
 def create_numbers(file: h5py.File, path: str, shape: Sequence[int], dtype: np.dtype | type,
@@ -56,7 +59,7 @@ def write_header(file: h5py.File, note: str | None, readout: str | None, attenti
             continue
         if UNHOLDABLE.search(str(words)):
             raise BadDataError(f"{name}: is {words!r}, which HDF5 cannot hold; allowed: printable text")
-        fault = text_fault(str(words).encode(), lines=True)
+        fault = native.module().text_fault(str(words), True)
         if fault:
             raise BadDataError(f"{name} {fault}")
         file.attrs[name] = str(words)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
+from headway import native
 from headway.api.array_arguments import EMPTY_GROUP
 from headway.api.arrays import GivenArrays
-from headway.api.dataset_checks import Checker
 from headway.api.dataset_files import create_numbers, new_file, write_header
 from headway.base import hdf5
 from headway.base.dataset_table import ARGUMENTS, PLACES
@@ -135,8 +135,9 @@ def check_dataset(path: str | os.PathLike) -> list[str]:
     >>> headway.check_dataset("mine.h5")  # doctest: +SKIP
     ['train/labels: shape [10]; allowed: [P] or [P, C] with extents [12, 1], none zero']
     """
-    with hdf5.open_file(text_of_path("path", path, "the path of a data-set file")) as file:
-        return Checker(file, learned=True).run()
+    path = text_of_path("path", path, "the path of a data-set file")
+    with hdf5.open_file(path):
+        return native.module().check_file(path)
 
 
 def _checked_dtype(dtype: Any) -> np.dtype | None:

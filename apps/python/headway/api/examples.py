@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headway import native
-from headway.api.dataset_checks import set_name_fault
 from headway.api.dataset_files import create_numbers, new_file
 from headway.api.held_arrays import HeldArrays
 from headway.base import hdf5
+from headway.base.dataset_table import set_name_fault
 from headway.base.dataset_texts import masked_fault
 from headway.base.files import path_to_write
 from headway.base.signatures import explained

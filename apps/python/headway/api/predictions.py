@@ -27,9 +27,9 @@ from headway.base.words import in_python, python_words, raise_unwritten
 from headway.errors import BadDataError, UsageError
 from headway.results.best_point import named_point
 from headway.results.display import Shown
-from headway.results.network_predictions import NetworkPredictResult, read_network_predictions
-from headway.results.prediction_results import PredictResult, forget_classes, read_predictions
-from headway.results.result_reader import kind_of, read_result
+from headway.results.network_predictions import NetworkPredictResult
+from headway.results.prediction_results import PredictResult, forget_classes
+from headway.results.result_reader import kind_of, read_members, read_result
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -172,8 +172,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
     with in_python({"evaluate.weights": "weights", "threads": "threads"}, names), how_to_go_on(
             f"{caller}(result, inputs=..., data={{\"inputs\": x, \"labels\": y, ...}}), all arrays of the call that made it in data"):
         done = native.module().compute("predict", request)
-    read = read_network_predictions if done.kind == "network_predict" else read_predictions
-    made = read(memory.Group("/", done.tree()), Path(caller))
+    made = read_members(memory.Group("/", done.tree()), Path(caller))
     if isinstance(made, PredictResult) and _targets_are_numbers(request["input"]):
         forget_classes(made)
     vars(made).update(_computation=done)

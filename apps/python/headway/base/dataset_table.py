@@ -3,17 +3,14 @@
 A row is one data set, or one of each split and layer. Its fields:
 
 - `path`: where it lies, with <split> and <l> for the split and the layer.
-- `shapes`: symbols of the extents, one list for each allowed rank, the highest rank last. An axis that a lower rank leaves
-  out has extent 1. A symbol is one number in the whole file. Only P differs from split to split.
-- `values`: how the numbers are checked.
-- `needed`: "always" (the default), "never", "in its group", or "beside train" (new inputs alone do not need it).
-- `forms`: the forms of attention that have it. `is_form`: the form that it makes.
+- `values`: what they are.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -23,9 +20,6 @@ SCHEMA_NAME: str = _TABLE["schema_name"]
 SCHEMA_VERSION: list[int] = _TABLE["schema_version"]
 READOUTS: list[str] = _TABLE["readouts"]
 SET_NAME: str = _TABLE["set_name"]
-LARGEST: float = _TABLE["largest"]
-ROW_SUM_TOLERANCE: dict[str, float] = _TABLE["row_sum_tolerance"]
-FORMS: dict[str, str] = {form["form"]: form["name"] for form in _TABLE["forms"]}
 
 #: The arrays among the arguments of headway.Dataset, and their places in a file.
 PLACES = {"features": "train/path_features", "inputs": "train/inputs", "labels": "train/labels", "attention": "train/attention",
@@ -39,50 +33,27 @@ ARGUMENTS = ("features", "inputs", "labels", "classes", "heads", *list(PLACES)[3
 @dataclass(frozen=True)
 class Member:
     path: str
-    shapes: list[list[str]]
     values: str
-    needed: str = "always"
-    forms: tuple[str, ...] = ()
-    is_form: str | None = None
-    in_memory: bool = True
-    attribute: str | None = None
-    hints: dict[str, str] = field(default_factory=dict)
-
-    @cached_property
-    def in_split(self) -> bool:
-        return self.path.startswith("<split>/")
 
     @cached_property
     def layered(self) -> bool:
         return self.path.endswith("/layer_<l>")
 
-    def has_form(self, form: str) -> bool:
-        forms = (self.is_form,) if self.is_form else self.forms
-        return not forms or form in forms
-
     def path_in(self, split: str) -> str:
         """Its path in a split, without the layer: the group of the layers, where it has them."""
-        return _path_in(self.path, split)
-
-    def axes(self, layer: int, layers: int) -> str:
-        """"[P, H_2, S, S]", "[P] or [P, C]"; layer 0: none."""
-        return " or ".join("[" + ", ".join(symbol_in(symbol, layer, layers) for symbol in shape) + "]"
-                           for shape in self.shapes)
+        return self.path.replace("<split>", split).removesuffix("/layer_<l>")
 
 
-@lru_cache(maxsize=1000)
-def symbol_in(symbol: str, layer: int, layers: int) -> str:
-    """"N_<l+1>" in layer 2 of 3: "N_3"; above the last layer stands the readout's: "N_a"."""
-    above = "a" if layer == layers else str(layer + 1)
-    return symbol.replace("<l>", str(layer)).replace("<l+1>", above)
+MEMBERS = [Member(row["path"], row["values"]) for row in _TABLE["members"]]
 
 
-@lru_cache(maxsize=1000)
-def _path_in(path: str, split: str) -> str:
-    return path.replace("<split>", split).removesuffix("/layer_<l>")
-
-
-MEMBERS = [Member(**row) for row in _TABLE["members"]]
+def set_name_fault(name: str) -> str | None:
+    """What is wrong with the name of a further set, or None."""
+    if not re.fullmatch(SET_NAME, name):
+        return "not a valid set name; allowed: a letter, then letters, digits, - and _, at most 40"
+    if name in ("train", "test"):
+        return "taken by a split outside sets; allowed: any other name"
+    return None
 
 
 @lru_cache(maxsize=None)

@@ -19,7 +19,7 @@ from headway.errors import BadDataError, HeadwayError, UnavailableError, Unreada
 
 SUPPORTED_MAJOR_VERSION = 1
 #: What a group and an array of a result may be: in a file, or in memory.
-GROUPS = (h5py.Group, memory.Group, stored.Group)
+GROUPS = (h5py.Group, memory.Members)
 ARRAYS = (h5py.Dataset, memory.Array, stored.Array)
 #: What h5py raises on a damaged file, and what code raises that trusts such a file. Errors of the package are among them.
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)

@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from headway.errors import BadDataError, UnavailableError, UsageError
+from headway.errors import BadDataError, UnavailableError
 from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
 from headway.results.latent_results import LatentLayer, LatentRun, LatentsResult

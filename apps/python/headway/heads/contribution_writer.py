@@ -9,7 +9,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from headway.api.dataset_checks import Checker
 from headway.api.dataset_files import create_numbers, new_file, write_head_names, write_header
 from headway.base.labels import are_classes
 from headway.errors import BadDataError
@@ -35,17 +34,13 @@ def write_contributions(path: Path, sources: Mapping[str, Source],
     if options.classes == 0 or not are_classes(labels["train"]):
         mean = labels["train"].mean(axis=0)
         labels = {name: array - mean for name, array in labels.items()}
-    with network_errors(), new_file(path, overwrite) as file:
+    with network_errors(), new_file(path, overwrite, checked=True) as file:
         write_header(file, options.note, options.readout)
         write_head_names(file, names)
         for name, source in sources.items():
             write_labels(file, name, source, labels[name])
             _write_split(file, name, source, heads, np.dtype(options.dtype))
         _normalise(file, sources)
-        file.flush()
-        faults = Checker(file).run()
-        if faults:
-            raise BadDataError(faults)
     return path
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headway.api.dataset_checks import set_name_fault
+from headway.base.dataset_table import set_name_fault
 from headway.base.paths import described
 from headway.base.tensors import as_numpy
 from headway.errors import HeadwayError, UsageError

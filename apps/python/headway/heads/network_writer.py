@@ -12,7 +12,6 @@ from typing import Any
 import h5py
 import numpy as np
 
-from headway.api.dataset_checks import MOST_PATHS, Checker
 from headway.api.dataset_files import check_name_layers, create_numbers, new_file, write_head_names, write_header
 from headway.base.caller import warn
 from headway.base.dataset_table import READOUTS
@@ -24,6 +23,7 @@ from headway.heads.network_masks import require_attended
 
 ROW_SUM_SLACK = 0.05  # rows of a network may miss a sum of 1 by this; dropout and scores before the softmax miss by more
 ROW_SUM_ROUNDING = 0.005  # half precision explains gaps up to this; larger ones give a warning
+MOST_PATHS = 2**31 - 1
 MANY_PATHS = 256  # the theory is slow with more
 
 
@@ -115,7 +115,7 @@ def network_errors() -> Iterator[None]:
 def write_network(path: Path, sources: Mapping[str, Source], options: Options, overwrite: bool) -> Path:
     options.check()
     labels = checked_labels(sources, options.classes)
-    with network_errors(), new_file(path, overwrite) as file:
+    with network_errors(), new_file(path, overwrite, checked=True) as file:
         write_header(file, options.note, options.readout)
         shape: list[Any] = []
         for name, source in sources.items():
@@ -124,10 +124,6 @@ def write_network(path: Path, sources: Mapping[str, Source], options: Options, o
         heads = shape[1:]
         check_name_layers(options.head_names, heads)
         write_head_names(file, options.head_names or _numbered_heads(heads, options.layers))
-        file.flush()
-        faults = Checker(file).run()
-        if faults:
-            raise BadDataError(faults)
     return path
 
 

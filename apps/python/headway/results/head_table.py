@@ -16,7 +16,7 @@ import numpy as np
 from headway.base.files import replace_text
 from headway.errors import UnavailableError, UsageError
 from headway.results.layouts import aligned_in_blocks, html_table, paragraph
-from headway.results.old_names import today, turned
+from headway.results.older import today, turned
 
 if TYPE_CHECKING:
     from pandas import DataFrame

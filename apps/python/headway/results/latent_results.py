@@ -8,15 +8,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headway.errors import BadDataError
 from headway.results.display import Brief
-from headway.results.fields import Stored, record
+from headway.results.reading import Sizes
+from headway.results.records import Integers, Stored, record
 from headway.results.runs import Runs
 from headway.results.training_settings import task_changes
 
 SPLITS = ("train", "held_out")
 
 
-@record("latent_run", "layers/<i>/decoders/<i>")
+def _require_rows(where: str, record: Stored, rows: int) -> None:
+    """BadDataError unless every array has this many rows."""
+    for name in record.stored:
+        values = getattr(record, name)
+        if isinstance(values, np.ndarray) and (values.ndim == 0 or len(values) != rows):
+            raise BadDataError(f"{where}/{name}: has {len(np.atleast_1d(values))} rows, not {rows}")
+
+
+@record("latent_run", "layers/<i>/decoders/<i>", scores=".")
 @dataclass(frozen=True, repr=False, eq=False)
 class Decoder(Brief):
     """What one decoder reads from the codes of one layer.
@@ -31,6 +41,11 @@ class Decoder(Brief):
     kind: str
     metric: str
     scores: Mapping[str, float]
+
+    def _check(self, where: str, sizes: Sizes) -> None:
+        for name in ("train", "held_out", "chance", "standard_error"):
+            if name not in self.scores:
+                raise BadDataError(f"{where}: attribute {name} is missing")
 
     @property
     def held_out(self) -> float:
@@ -54,6 +69,9 @@ class Similarity(Brief, Stored):
     mean_codes: np.ndarray
     same_label: float = math.nan
     different_label: float = math.nan
+
+    def _check(self, where: str, sizes: Sizes) -> None:
+        _require_rows(where, self, len(self.labels))
 
 
 @record("latent_run", "layers/<i>")
@@ -103,10 +121,13 @@ class LatentLayer(Brief, Stored):
 class CodeLabels(Brief, Stored):
     """What each code of one split stands for, in their order."""
 
-    task: np.ndarray
-    label: np.ndarray
+    task: Integers
+    label: Integers
     answer: np.ndarray
-    feature: np.ndarray | None = None
+    feature: Integers | None = None
+
+    def _check(self, where: str, sizes: Sizes) -> None:
+        _require_rows(where, self, len(self.task))
 
 
 @record("latent_run")
@@ -132,6 +153,15 @@ class LatentRun(Brief, Stored):
     all_layers: LatentLayer
     labels: Mapping[str, CodeLabels]
 
+    def _check(self, where: str, sizes: Sizes) -> None:
+        for split in SPLITS:
+            if split not in self.labels:
+                raise BadDataError(f"{where}/labels/{split}: is missing")
+        for layer in self.layers:
+            for split, codes in layer.codes.items():
+                if codes.ndim != 2 or len(codes) != len(self.labels[split].task):
+                    raise BadDataError(f"{where}: the codes of {layer.name}, {split}, are not one for each label")
+
     @property
     def every_layer(self) -> tuple[LatentLayer, ...]:
         """tuple of LatentLayer: the layers one by one, then all together."""
@@ -154,6 +184,7 @@ class LatentsResult(Runs[LatentRun]):
     >>> result.runs[0].layers[0].decoder("term").held_out  # doctest: +SKIP
     """
 
+    runs: tuple[LatentRun, ...]
     kind: str = "latents"
 
     @property
@@ -199,6 +230,7 @@ class EvaluateResult(Runs[EvaluatedRun]):
     >>> result.runs[0].evaluations["held_out"]["r2"]  # doctest: +SKIP
     """
 
+    runs: tuple[EvaluatedRun, ...]
     evaluated_on: str = ""
     kind: str = "evaluate"
 

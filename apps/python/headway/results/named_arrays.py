@@ -2,7 +2,8 @@
 
 Dimensions: point (sweep points), layer (1..L), head (of all layers, layer 1 first), path and path_other
 (the rows and columns of U_1; path_2, ... of U_2, ...), output, example (test), train_example, chain,
-draw, component (of the kernel), removed (number of heads), run, split, record.
+draw, component (of the kernel), removed (number of heads), run, split, record; of value networks direction and value_head;
+of calibrations network and statistic.
 """
 
 from __future__ import annotations
@@ -15,12 +16,30 @@ from typing import Any
 
 import numpy as np
 
-from headway.results.fields import FIELDS
 from headway.results.result import Corrected, GaussianProcessPoint, Point, Result, Samples
-from headway.results.result_points import Fields
 from headway.results.training_results import TrainingResult
 
 Variable = tuple[tuple[str, ...], np.ndarray]
+
+#: Dimensions of arrays by their names, the first that fits. Files of 0.1 and 0.2 do not say them.
+_AXES = tuple((re.compile(name), axes) for name, axes in (
+    (r"U_a(_\w+)?", "output output_other"), (r"U_\d+(_\w+)?", "path path_other"), (r"(predictor|gaussian_process)_(mean|variance|mcse)", "example output"),
+    ("history", "iteration history_column"), ("S|S_mean|S_mcse", "direction direction_other"), (r"S(_mean)?_eigenvalues", "direction"),
+    ("S_head_shares", "value_head"), ("calibration_ranks", "network statistic"), ("calibration_p_values", "statistic"),
+    ("attention_weights", "weight"), (r"(gaussian_process_)?(eigenvalues|overlaps|cumulative)", "component"),
+    ("cumulative_random_order", "order removal"), (r"cumulative_\w+_order", "removal"), ("cumulative_random", "order removed"),
+    (r"cumulative_\w+", "removed")))
+
+
+#: By variable, the attribute of samples that has a value for each draw.
+_DRAWS = {"U_a": "readout_draws", **{name: name for name in (
+    "log_density", "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")}}
+
+
+def axes_of(name: str, rank: int, otherwise: str = "") -> str:
+    """The dimensions of an array of one record; those of an unknown name are called after it."""
+    found = next((axes for pattern, axes in _AXES if pattern.fullmatch(name)), otherwise)
+    return found or " ".join(f"{name}_{axis}" for axis in range(rank))
 
 
 @dataclass
@@ -62,7 +81,7 @@ class Names:
             self.coordinates |= {name: ((name,), outputs) for name in ("output", "output_other")}
 
     def dimensions(self, axes: str, layer: int = 1) -> tuple[str, ...]:
-        """Names of the axes of `FIELDS` for U_l of a layer, [..., p, C, p, C] where there are several outputs."""
+        """Names of the axes for U_l of a layer, [..., p, C, p, C] where there are several outputs."""
         names = {"path": _path(layer), "path_other": f"{_path(layer)}_other"}
         found = []
         for axis in axes.split():
@@ -161,25 +180,34 @@ def _scalars(records: Sequence[Mapping[str, Any]], dimension: str) -> dict[str, 
     return found
 
 
-def _add(group: Group, names: Names, records: Sequence, kind: type, attributes: Iterable[str], dimension: str = "point") -> None:
-    """Arrays of records of a class of results: variables with the names and axes that `FIELDS` has; U_1, ... one by one."""
-    for attribute in attributes:
-        place, about = kind.stored[attribute]
-        known = [None if record is None else getattr(record, attribute) for record in records]
-        variable = re.sub(r"order_parameters(\w*)/layer_<l>(\w*)", r"U_<l>\1\2", place).replace("/", "_")
-        if "<l>" not in place:
-            group.add(variable, (dimension, *names.dimensions(about["axes"])), stacked(known))
-            continue
-        for layer in range(1, names.layers + 1):
-            matrices = [names.unfolded(one[layer - 1]) if one else None for one in known]
-            group.add(variable.replace("<l>", str(layer)), (dimension, *names.dimensions(about["axes"], layer)),
-                      stacked(matrices))
+def arrays_in(record: Any) -> dict[str, np.ndarray]:
+    """The arrays of a record by their names in the file, U_1, ... for those of order parameters; without draws."""
+    found: dict[str, np.ndarray] = {}
+    for attribute, place in (record.stored if record is not None else {}).items():
+        value = getattr(record, attribute)
+        name = re.sub(r"order_parameters(\w*)/layer_<l>(\w*)", r"U_<l>\1\2", place).replace("/", "_").replace(".T", "")
+        if isinstance(value, np.ndarray) and not name.startswith(("draws", "energies")):
+            found[name] = value
+        elif isinstance(value, tuple) and "<l>" in name:
+            found |= {name.replace("<l>", str(layer)): one for layer, one in enumerate(value, 1)}
+    return found | {name: value for name, value in vars(record or Group()).get("_further", {}).items() if isinstance(value, np.ndarray)}
 
 
-def _predictions(group: Group, names: Names, records: Sequence, dimension: str = "point") -> None:
-    for part in ("mean", "variance"):
-        group.add(f"predictor_{part}", (dimension, *names.examples()),
-                  stacked(getattr(record.predictor, part) for record in records))
+def _stack(group: Group, names: Names, records: Sequence[Mapping[str, np.ndarray]], dimension: str = "point",
+           leading: tuple[str, ...] = (), otherwise: str = "") -> None:
+    """Arrays of several records as variables; those of several outputs have dimensions of their own."""
+    for name in dict.fromkeys(name for record in records for name in record):
+        arrays = [record.get(name) for record in records]
+        layer = int(found[1]) if (found := re.match(r"U_(\d+)", name)) else 1
+        if found:
+            arrays = [names.unfolded(one, len(leading)) for one in arrays]
+        rank = next(one.ndim for one in arrays if one is not None) - len(leading)
+        group.add(name, (dimension, *leading, *names.dimensions(axes_of(name, rank, otherwise), layer)), stacked(arrays))
+
+
+def _measured(group: Group, names: Names, records: Sequence, dimension: str = "point") -> None:
+    """Predictors, and what they score on further sets."""
+    _stack(group, names, [{f"predictor_{name}": value for name, value in arrays_in(record.predictor).items()} for record in records], dimension)
     for part in ("accuracy", "mean_squared_error") if names.result.set_names else ():
         group.add(f"set_{part}", (dimension, "set"), stacked(
             [getattr(record.sets[name], part) if name in record.sets else np.nan
@@ -188,12 +216,8 @@ def _predictions(group: Group, names: Names, records: Sequence, dimension: str =
 
 def _points(result: Result, points: Sequence[Point], names: Names) -> Group:
     group = Group(_scalars([_without(point.attributes, "temperature") for point in points], "point"))
-    _add(group, names, points, Point, ("order_parameters", "readout_order_parameter"))
-    _predictions(group, names, points)
-    samples = [point.samples for point in points]
-    for part in ("mean", "mcse", "sd") if any(samples) else ():
-        _add(group, names, samples, Samples, (part, f"readout_{part}"))
-    _add(group, names, points, Point, ("history",))
+    _stack(group, names, [arrays_in(point) | arrays_in(point.samples) for point in points])
+    _measured(group, names, points)
     whole = names.group(group.variables)
     whole.coordinates |= _sweep(points)
     columns = next((point.history_columns for point in points if point.history_columns), ())
@@ -219,71 +243,40 @@ def _sweep(points: Sequence[Point]) -> dict[str, Variable]:
 
 def _parts(points: Sequence[Point], names: Names) -> dict[str, Group]:
     """What the points hold besides: corrected, alignment, pruning, posterior."""
-    parts = {"/corrected": _corrected([point.corrected for point in points], names),
-             "/alignment": _listed([point.alignment for point in points], "alignment"),
-             "/pruning": _listed([point.pruning for point in points], "pruning", leave=("layer", "head")),
-             "/posterior": _draws([point.samples for point in points], names)}
+    parts = {"/corrected": Group(), "/alignment": Group(), "/pruning": Group(), "/posterior": posterior_of([point.samples for point in points], names)}
+    if any(point.corrected is not None for point in points):
+        known = [point.corrected or Corrected() for point in points]
+        parts["/corrected"] = Group(_scalars([record.attributes for record in known], "point"))
+        _stack(parts["/corrected"], names, list(map(arrays_in, known)))
+        _measured(parts["/corrected"], names, known)
+    for name, otherwise in (("alignment", ""), ("pruning", "head")):
+        records = [getattr(point, name) for point in points]
+        _stack(parts[f"/{name}"], names, [{} if record is None else {
+            place.replace("/", "_"): value for place, value in record.values.items()
+            if isinstance(value, np.ndarray) and place not in ("layer", "head")} for record in records], otherwise=otherwise)
     for name, group in parts.items():
         parts[name] = names.group(group.variables)
         parts[name].coordinates |= _sweep(points)
     return parts
 
 
-def _corrected(records: Sequence[Corrected | None], names: Names) -> Group:
-    if not any(record is not None for record in records):
-        return Group()
-    known = [record or Corrected(False, "", {}) for record in records]
-    group = Group(_scalars([record.attributes for record in known], "point"))
-    for part, readout in (("order_parameters", "readout_order_parameter"),
-                          ("order_parameter_deviations", "readout_deviation")):
-        _add(group, names, known, Corrected, (part, readout))
-    _predictions(group, names, known)
-    return group
-
-
-def _listed(records: Sequence[Fields | None], section: str, leave: tuple[str, ...] = ()) -> Group:
-    """The arrays of numbers that `FIELDS` lists in a section."""
+def posterior_of(records: Sequence[Samples | None], names: Names) -> Group:
+    """What has a value for each draw, [point, chain, draw, ...]."""
+    found: list[dict[str, np.ndarray]] = []
+    for samples in records:
+        draws = {} if samples is None else {f"U_{layer}": values for layer, values in sorted(samples.draws.items())} | {
+            name: getattr(samples, attribute) for name, attribute in _DRAWS.items()}
+        found.append({name: values for name, values in draws.items() if values is not None})
     group = Group()
-    first = next((record for record in records if record is not None), None)
-    for name, values in (first.values if first is not None else {}).items():
-        if isinstance(values, np.ndarray) and name not in leave:
-            plain = name.replace("/", "_")
-            axes = FIELDS[section][name].get("axes", "").split() or [f"{plain}_{axis}" for axis in range(values.ndim)]
-            group.add(plain, ("point", *axes), stacked(
-                None if record is None else record.values.get(name) for record in records))
+    _stack(group, names, found, leading=("chain", "draw"))
     return group
-
-
-def _draws(records: Sequence[Samples | None], names: Names) -> Group:
-    group = Group()
-    for name, (dimensions, arrays) in draws_of(records, names).items():
-        group.add(name, ("point", "chain", "draw", *dimensions), stacked(arrays))
-    return group
-
-
-def draws_of(records: Sequence[Samples | None], names: Names
-             ) -> dict[str, tuple[tuple[str, ...], list[np.ndarray | None]]]:
-    """By variable, its dimensions after chain and draw, and its draws in every record."""
-    found = {}
-    for layer in range(1, names.layers + 1):
-        found[f"U_{layer}"] = (names.order_parameter(layer), [
-            None if record is None else names.unfolded(record.draws.get(layer), 2)
-            for record in records])
-    found["U_a"] = (names.dimensions("output output_other"), [None if record is None else record.readout_draws
-                                    for record in records])
-    found["log_density"] = ((), [None if record is None else record.log_density
-                                 for record in records])
-    return {name: (dimensions, arrays) for name, (dimensions, arrays) in found.items()
-            if any(array is not None for array in arrays)}
 
 
 def _limits(limits: Sequence[GaussianProcessPoint], names: Names) -> Group:
-    group = Group(_scalars([_without(limit.attributes, "temperature") for limit in limits],
-                           "temperature"))
-    _predictions(group, names, limits, "temperature")
+    group = Group(_scalars([_without(limit.attributes, "temperature") for limit in limits], "temperature"))
+    _measured(group, names, limits, "temperature")
     whole = names.group(group.variables)
-    whole.coordinates["temperature"] = (("temperature",),
-                                        np.array([limit.temperature for limit in limits]))
+    whole.coordinates["temperature"] = (("temperature",), np.array([limit.temperature for limit in limits]))
     return whole
 
 

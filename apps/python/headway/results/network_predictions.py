@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-import h5py
 import numpy as np
 
-from headway.base import hdf5, memory
 from headway.errors import UsageError
 from headway.results.display import Brief
-from headway.results.fields import FIELDS, plain, record
+from headway.results.records import Integers, record
 from headway.results.runs import Runs
 
 
@@ -36,6 +33,7 @@ class LikelyToken(NamedTuple):
     probability: float
 
 
+@record()
 @dataclass(frozen=True, repr=False, eq=False)
 class NetworkAnswers(Brief):
     """What a trained network, or the mean of several, says on one set of inputs, or on a text.
@@ -68,7 +66,7 @@ class NetworkAnswers(Brief):
     mean: np.ndarray | None = None
     sd: np.ndarray | None = None
     right_sign_probability: np.ndarray | None = None
-    predicted_class: np.ndarray | None = None
+    predicted_class: Integers | None = None
     bits: np.ndarray | None = None
     bits_per_byte: float = math.nan
     bits_per_byte_sd: float = math.nan
@@ -110,6 +108,7 @@ class _Sets:
         return next(iter(self.sets.values()))
 
 
+@record("predicting_run")
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictingRun(_Sets, Brief):
     """What one trained network says.
@@ -138,6 +137,7 @@ class PredictingRun(_Sets, Brief):
     sets: Mapping[str, NetworkAnswers]
 
 
+@record("predicting_group")
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictingGroup(_Sets, Brief):
     """What the networks say that differ in their seeds alone.
@@ -174,6 +174,7 @@ class NetworkPredictResult(Runs[PredictingRun]):
         The data set, or the text, of the inputs.
     """
 
+    runs: tuple[PredictingRun, ...]
     groups: tuple[PredictingGroup, ...] = ()
     predicted_from: str = ""
     inputs: str = ""
@@ -191,37 +192,3 @@ class NetworkPredictResult(Runs[PredictingRun]):
         return (f"{self.study}, {self.task}, {count} network{'' if count == 1 else 's'} on "
                 + ", ".join(f"{one.examples} {'examples' if one.bits is None else 'tokens'} of {name}"
                             for name, one in sets.items()))
-
-
-def read_network_predictions(file: h5py.File | memory.Group, path: Path) -> NetworkPredictResult:
-    """A result of the verb on trained networks from its open file."""
-    runs = tuple(PredictingRun(
-        run=int(group.attrs["run"]), label=hdf5.text(group.attrs["label"]), variant=hdf5.text(group.attrs["variant"]),
-        seed=int(group.attrs["seed"]), step=int(group.attrs["step"]), sets=_sets(group))
-        for group in hdf5.numbered(file, "runs"))
-    groups = tuple(PredictingGroup(
-        label=hdf5.text(group.attrs["label"]), seeds=tuple(int(seed) for seed in np.atleast_1d(group.attrs["seeds"])),
-        sets=_sets(group)) for group in hdf5.numbered(file, "groups")) if "groups" in file else ()
-    return NetworkPredictResult(
-        file=path, study=hdf5.text(file.attrs.get("study", path.stem)), task=hdf5.text(file.attrs.get("task", "")),
-        runs=runs, groups=groups, predicted_from=hdf5.text(file.attrs.get("predicted_from", "")),
-        inputs=hdf5.text(file.attrs.get("inputs", "")),
-        provenance={name: plain(file.attrs[name]) for name in ("study", *FIELDS["provenance"]) if name in file.attrs},
-        partial=bool(file.attrs.get("partial", 0)))
-
-
-def _sets(group: h5py.Group | memory.Group) -> dict[str, NetworkAnswers]:
-    return {name: _answers(one) for name, one in group["sets"].items()} if "sets" in group else {}
-
-
-def _answers(group: h5py.Group | memory.Group) -> NetworkAnswers:
-    arrays = {name: group[name][()] for name in
-              ("mean", "sd", "right_sign_probability", "predicted_class", "bits", "next", "next_sd") if name in group}
-    if "predicted_class" in arrays:
-        arrays["predicted_class"] = arrays["predicted_class"].astype(int)
-    numbers = {name: float(group.attrs[name]) for name in ("bits_per_byte", "bits_per_byte_sd") if name in group.attrs}
-    likeliest = group.get("likeliest")
-    tokens = () if likeliest is None else tuple(
-        LikelyToken(int(token), text, float(probability)) for token, text, probability in
-        zip(likeliest["token"][()], hdf5.texts(likeliest["text"]), likeliest["probability"][()]))
-    return NetworkAnswers(**arrays, **numbers, likeliest=tokens)

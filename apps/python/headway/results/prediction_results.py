@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
-from headway.base import hdf5, memory
 from headway.errors import UsageError
 from headway.results.display import Brief, Shown
-from headway.results.fields import FIELDS, Stored, plain, record
-from headway.results.record_reader import read
+from headway.results.records import Integers, Stored, record
 
 
 @record("predicted_point", "sets/<name>")
@@ -35,7 +32,7 @@ class PredictedSet(Brief, Stored):
     mean: np.ndarray
     sd: np.ndarray
     right_sign_probability: np.ndarray | None
-    predicted_class: np.ndarray | None
+    predicted_class: Integers | None
 
 
 @record("predicted_point")
@@ -82,6 +79,7 @@ class PredictedPoint(Brief, Stored):
         return next(iter(self.sets.values()))
 
 
+@record()
 @dataclass(frozen=True, repr=False, eq=False)
 class PredictResult(Shown):
     """A result of `headway.predict`, or of the program's verb.
@@ -135,13 +133,3 @@ def forget_classes(result: PredictResult) -> None:
     for point in result.points:
         for one in point.sets.values():
             vars(one).update(right_sign_probability=None, predicted_class=None)
-
-
-def read_predictions(file: h5py.File | memory.Group, path: Path) -> PredictResult:
-    """A result of the verb from its open file."""
-    points = tuple(read(PredictedPoint, group) for group in hdf5.numbered(file, "points"))
-    return PredictResult(
-        file=path, study=hdf5.text(file.attrs.get("study", path.stem)), task="", points=points,
-        predicted_from=hdf5.text(file.attrs.get("predicted_from", "")), inputs=hdf5.text(file.attrs.get("inputs", "")),
-        provenance={name: plain(file.attrs[name]) for name in ("study", *FIELDS["provenance"]) if name in file.attrs},
-        partial=bool(file.attrs.get("partial", 0)))

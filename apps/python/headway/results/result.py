@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from headway.base.signatures import with_known_arguments
 from headway.errors import UsageError
 from headway.results.best_point import best_point, best_text, edge_warning, number_of_point
 from headway.results.display import Shown
-from headway.results.fields import record
+from headway.results.records import record
 from headway.results.head_table import HeadTable, head_table
 from headway.results.layouts import paragraph
 from headway.results.network_results import NetworkPruning
@@ -89,10 +89,10 @@ class Result(Shown):
     head_names: tuple[tuple[str, ...], ...]
     variances: tuple[float, ...]
     outputs: int
-    points: tuple[Point, ...]
-    gaussian_process: tuple[GaussianProcessPoint, ...]
-    provenance: Mapping[str, Any]
-    partial: bool
+    points: tuple[Point, ...] = ()
+    gaussian_process: tuple[GaussianProcessPoint, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    partial: bool = False
     train_labels: np.ndarray | None = None
     test_labels: np.ndarray | None = None
     path_kernels: np.ndarray | None = None

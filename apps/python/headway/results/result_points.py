@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from headway.base import hdf5
-from headway.results.display import Brief, brief
-from headway.results.fields import Numbers, Stored, below, record
+from headway.errors import BadDataError
+from headway.results.display import Brief
+from headway.results.heads_and_kernels import Alignment, Pruning
 from headway.results.network_results import NetworkScore
+from headway.results.reading import Sizes
+from headway.results.records import Integers, Numbers, record
 
 
 def number(attributes: Mapping[str, Any], name: str) -> float:
@@ -62,9 +65,9 @@ class Corrected(Brief, Measures):
         What it scores on further sets.
     """
 
-    defined: bool
-    reason: str
-    attributes: Mapping[str, Any]
+    defined: bool = False
+    reason: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
     readout_order_parameter: np.ndarray | None = None
     readout_deviation: np.ndarray | None = None
     order_parameters: tuple[np.ndarray, ...] = ()
@@ -73,106 +76,13 @@ class Corrected(Brief, Measures):
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Fields:
-    """A group of a result file: each of its arrays and numbers is an attribute under its own name.
-
-    Attributes
-    ----------
-    values : mapping of str to value
-        By name.
-    """
-
-    values: Mapping[str, Any]
-
-    def __repr__(self) -> str:
-        words = [f"{name}={brief(value)}" for name, value in self.values.items()]
-        return f"{type(self).__name__}({', '.join(words)})"
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "values" or name not in self.values:
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
-        return self.values[name]
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.values})
-
-
-@record("alignment", lists=True)
-class Alignment(Fields):
-    """Overlaps of the kernel's eigenvectors with the labels (eq. 52).
-
-    Attributes
-    ----------
-    values : mapping of str to value
-        The fields below by name.
-    """
-
-
-@record("pruning", lists=True)
-class Pruning(Fields):
-    """Head scores, the accuracy without each head, and cumulative pruning (eqs. 53 to 55).
-
-    Curves begin with all heads. They are accuracies, or squared errors for real labels.
-
-    Attributes
-    ----------
-    values : mapping of str to value
-        The fields below by name.
-    """
-
-    def _curve(self, name: str) -> np.ndarray | None:
-        return self.values.get(f"cumulative/{name}")
-
-    @property
-    def by_score(self) -> np.ndarray | None:
-        """ndarray or None: the curve of heads removed by score, lowest first."""
-        return self._curve("score")
-
-    @property
-    def by_squared_error(self) -> np.ndarray | None:
-        """ndarray or None: the curve of heads removed by predicted rise of the squared error."""
-        return self._curve("squared_error")
-
-    @property
-    def greedy(self) -> np.ndarray | None:
-        """ndarray or None: the curve of a greedy search, which removes the head that costs least."""
-        return self._curve("greedy")
-
-    @property
-    def random(self) -> np.ndarray | None:
-        """ndarray of shape (orders, heads + 1) or None: one curve for each random order."""
-        return self._curve("random")
-
-    @property
-    def random_mean(self) -> np.ndarray | None:
-        """ndarray or None: the mean curve of the random orders."""
-        return self._curve("random_mean")
-
-    @property
-    def random_sd(self) -> np.ndarray | None:
-        """ndarray or None: the standard deviation over the random orders."""
-        return self._curve("random_sd")
-
-    @property
-    def greedy_on(self) -> str:
-        """str: the set that the greedy order was searched on."""
-        return self.values.get("cumulative/greedy_on", "test")
-
-    @property
-    def orders(self) -> dict[str, np.ndarray]:
-        """dict of str to ndarray: the heads in the order of their removal, by order: "score_order", ..."""
-        return {name.removeprefix("cumulative/"): values for name, values in self.values.items()
-                if name.endswith("_order")}
-
-
-@record("sample", **{f"{before}{part}": f"{place}_{part}" for part in below("sample", "U_a_", "array")
+@record("sample", **{f"{before}{part}": f"{place}_{part}" for part in ("mean", "mcse", "sd", "rhat", "ess_bulk", "ess_tail")
                      for before, place in (("readout_", "U_a"), ("", "order_parameters/layer_<l>"))},
-        predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies", draws="draws/layer_<l>",
+        predictor_mcse="predictor/mcse", readout_draws="draws/U_a", log_density="energies.T", draws="draws/layer_<l>",
         **{name: f"draws/{name}" for name in (
             "attention_entropy", "attention_largest", "log_likelihood", "attention_weights")})
 @dataclass(frozen=True, repr=False, eq=False)
-class Samples(Brief, Stored):
+class Samples(Brief):
     """Posterior draws of one point and their summaries.
 
     What begins with `readout` is of U_a. The rest is of U_1, ..., U_L: tuples run over the layers 1 to L.
@@ -190,6 +100,8 @@ class Samples(Brief, Stored):
     calibration_statistics, calibration_ranks, calibration_p_values : tuple of str; ndarrays, or None
         With calibrate=1000: names, ranks of shape (network, statistic), and p-values of uniform ranks.
     """
+
+    _needs = "U_a_mean"  # in a point with samples
 
     readout_mean: np.ndarray
     readout_mcse: np.ndarray
@@ -212,8 +124,11 @@ class Samples(Brief, Stored):
     log_likelihood: np.ndarray | None = None
     attention_weights: np.ndarray | None = None
     attention_weight_names: tuple[str, ...] = ()
+    S_mean: np.ndarray | None = None
+    S_mcse: np.ndarray | None = None
+    S_mean_eigenvalues: np.ndarray | None = None
     calibration_statistics: tuple[str, ...] = ()
-    calibration_ranks: np.ndarray | None = None
+    calibration_ranks: Integers | None = None
     calibration_p_values: np.ndarray | None = None
 
 
@@ -250,7 +165,8 @@ class AttentionMinimum(Brief):
     attention_weights: np.ndarray | None = None
 
 
-@record("point", lists=True, readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>")
+@record("point", lists=True, readout_order_parameter="U_a", order_parameters="order_parameters/layer_<l>",
+        history_columns="history@columns", network="network/scores", samples=".")
 @dataclass(frozen=True, repr=False, eq=False)
 class Point(Measures):
     """One point of a sweep: one choice of widths and temperature.
@@ -291,8 +207,8 @@ class Point(Measures):
     attributes: Mapping[str, Any]
     readout_order_parameter: np.ndarray | None
     order_parameters: tuple[np.ndarray, ...]
-    predictor: Predictor
-    gaussian_process: Predictor
+    predictor: Predictor = field(default_factory=Predictor)
+    gaussian_process: Predictor = field(default_factory=Predictor)
     history: np.ndarray | None = None
     history_columns: tuple[str, ...] = ()
     corrected: Corrected | None = None
@@ -303,6 +219,10 @@ class Point(Measures):
     theory: Point | None = None
     sets: Mapping[str, SetMeasures] = field(default_factory=dict)
     minima: tuple[AttentionMinimum, ...] = ()
+
+    def _check(self, where: str, sizes: Sizes) -> None:
+        if len(self.widths) != len(sizes.paths) + 1:
+            raise BadDataError(f"{where}: attribute widths has {len(self.widths)} entries, not L + 1 = {len(sizes.paths) + 1}")
 
     def __repr__(self) -> str:
         scores = [f"{name} {getattr(self, field):.4g}" for name, field in (

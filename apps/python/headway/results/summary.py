@@ -17,7 +17,7 @@ import numpy as np
 from headway.base import hdf5
 from headway.base.files import path_to_write, refuse_inputs, write_text
 from headway.errors import UsageError
-from headway.results.fields import plain
+from headway.results.reading import plain
 from headway.results.result_reader import provenance_of
 
 DIGITS = 5  #: significant ones that are kept
@@ -26,7 +26,7 @@ LARGEST = 500  #: numbers in an array that is kept
 _AT_ROOT = frozenset(("schema_name", "schema_version", "study_toml", "text_sha256"))
 _LIST = re.compile(r"\[[^\[\]{}\"]*\]")  # of numbers
 _ABSOLUTE = re.compile(r"(?<![^\s=\"'\[,])/[^\s\"'\],]+")  # paths, of options too
-_WEIGHTS = frozenset(("weights", "best_weights", "tokenizer"))
+_LEFT_OUT = frozenset(("weights", "best_weights", "tokenizer", "documentation"))
 
 
 class _Limits(NamedTuple):
@@ -50,7 +50,7 @@ def summary(path: str | os.PathLike, largest: int = LARGEST, without: Collection
                 if name not in _AT_ROOT}
         made["command"] = _ABSOLUTE.sub(lambda found: os.path.basename(found[0]), str(made.get("command", "")))
         out = {"kind": hdf5.text(file.attrs.get("kind", "")), "made": made}
-        found = _group(file, _Limits(largest, _WEIGHTS.union(without)))
+        found = _group(file, _Limits(largest, _LEFT_OUT.union(without)))
     known = {*made, *out, *_AT_ROOT}
     return out | {name: value for name, value in found.items() if name not in known}
 

@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import h5py
 import numpy as np
 
 from headway.base import hdf5
 from headway.errors import BadDataError
 from headway.results.display import Brief
-from headway.results.fields import Numbers, attributes, record
+from headway.results.reading import Group, Sizes, attribute
+from headway.results.records import Numbers, record
 from headway.results.runs import Runs
 
 MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
 
 
+@record()
 @dataclass(frozen=True, repr=False, eq=False)
 class Curve(Brief):
     """What was recorded on one split during training.
@@ -31,6 +32,14 @@ class Curve(Brief):
 
     columns: Mapping[str, np.ndarray]
 
+    @classmethod
+    def _of_group(cls, table: Group, sizes: Sizes) -> Curve:
+        columns = hdf5.text(table.attrs.get("columns", "")).split(",")
+        if not isinstance(table, hdf5.ARRAYS) or table.ndim != 2 or table.shape[1] != len(columns) or "step" not in columns:
+            raise BadDataError(f"{table.name}: is not a table of the columns {columns}")
+        values = np.asarray(table[()], dtype=float)
+        return cls({name: values[:, at] for at, name in enumerate(columns)})
+
     @property
     def steps(self) -> np.ndarray:
         """ndarray of shape (records,): the steps at which it was recorded."""
@@ -42,7 +51,7 @@ class Curve(Brief):
         return next((name for name in MAIN_METRICS if name in self.columns), "loss")
 
 
-@record("run", lists=True)
+@record("run", lists=True, ceilings="ceiling")
 @dataclass(frozen=True, repr=False, eq=False)
 class TrainedRun(Brief, Numbers):
     """One network that was trained.
@@ -78,6 +87,12 @@ class TrainedRun(Brief, Numbers):
     tokenizer: bytes | None = None
     ceilings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
+    @classmethod
+    def _view(cls, group: Group, sizes: Sizes) -> tuple[Group, Sizes]:
+        for name in ("parameters", "flops_per_step"):
+            attribute(group, name)
+        return group, sizes
+
     @property
     def is_finished(self) -> bool:
         """bool: trained to its end, neither interrupted nor diverged."""
@@ -100,6 +115,7 @@ class TrainingResult(Runs[TrainedRun]):
     >>> [run.final["held_out"]["r2"] for run in result.runs_of("softmax")]  # doctest: +SKIP
     """
 
+    runs: tuple[TrainedRun, ...]
     kind: str = "train"
 
     @property
@@ -128,51 +144,3 @@ def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     error = (values.std(axis=0, ddof=1) / math.sqrt(count) if count > 1
              else np.full(values.shape[1:], math.nan))
     return values.mean(axis=0), error
-
-
-def read_runs(file: h5py.File) -> tuple[TrainedRun, ...]:
-    """The groups runs/0, runs/1, ...; BadDataError names what is missing or malformed."""
-    parent = file.get("runs")
-    if not isinstance(parent, hdf5.GROUPS):
-        raise BadDataError("/runs: is missing")
-    keys = sorted((key for key in parent if key.isdigit()), key=int)
-    return tuple(_run(parent[key]) for key in keys)
-
-
-def _run(group: h5py.Group) -> TrainedRun:
-    for name in ("label", "seed", "parameters", "flops_per_step"):
-        if name not in group.attrs:
-            raise BadDataError(f"{group.name}: attribute {name} is missing")
-    words = hdf5.texts(group["settings"]) if "settings" in group else []
-    final = group.get("final", {})
-    order = [name for name in hdf5.text(group.attrs.get("splits", "")).split(",") if name]
-    curves = group.get("curves", {})
-    names = sorted(curves, key=lambda name: order.index(name) if name in order else -1)
-    return TrainedRun(
-        label=hdf5.text(group.attrs["label"]), seed=int(group.attrs["seed"]),
-        attributes=attributes(group),
-        settings=dict(zip(words[::2], words[1::2])),
-        curves={name: _curve(curves[name]) for name in names},
-        final={name: _numbers(final[name]) for name in order if name in final},
-        ceilings={name: _numbers(item) for name, item in group.get("ceiling", {}).items()},
-        weights=_arrays(group.get("weights")), best_weights=_arrays(group.get("best_weights")),
-        tokenizer=(np.asarray(group["tokenizer"][()], dtype=np.uint8).tobytes()
-                   if "tokenizer" in group else None))
-
-
-def _numbers(group: h5py.Group) -> dict[str, float]:
-    return {key: float(value) for key, value in group.attrs.items()
-            if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"}
-
-
-def _curve(dataset: h5py.Dataset) -> Curve:
-    columns = hdf5.text(dataset.attrs.get("columns", "")).split(",")
-    if not isinstance(dataset, hdf5.ARRAYS) or dataset.ndim != 2 \
-            or dataset.shape[1] != len(columns) or "step" not in columns:
-        raise BadDataError(f"{dataset.name}: is not a table of the columns {columns}")
-    values = np.asarray(dataset[()], dtype=float)
-    return Curve({name: values[:, i] for i, name in enumerate(columns)})
-
-
-def _arrays(group: h5py.Group | None) -> dict[str, np.ndarray]:
-    return {} if group is None else {name: np.asarray(group[name][()]) for name in group}

@@ -13,7 +13,7 @@ from headway.errors import BadDataError, UnavailableError, UsageError
 from headway.results.best_point import number_of_point
 from headway.results.display import Shown
 from headway.results.latent_results import EvaluateResult, LatentsResult
-from headway.results.named_arrays import Group, Names, draws_of, groups_of
+from headway.results.named_arrays import Group, Names, groups_of, posterior_of
 from headway.results.network_arrays import evaluation_groups, latents_groups, removal_groups
 from headway.results.network_predictions import NetworkPredictResult
 from headway.results.network_results import RemovalResult
@@ -116,8 +116,7 @@ def to_inference_data(result: Result | str | os.PathLike, point: Any = 0) -> Inf
     result = _read(result)
     samples = _samples(result, point)
     xarray, names = _xarray("to_inference_data"), Names(result)
-    draws = {name: (("chain", "draw", *dimensions), arrays[0])
-             for name, (dimensions, arrays) in draws_of([samples], names).items()}
+    draws = {name: (dimensions[1:], values[0]) for name, (dimensions, values) in posterior_of([samples], names).variables.items()}
     statistics = {"lp": draws.pop("log_density")} if "log_density" in draws else {}
     at = result.points[number_of_point(result, point)]
     about = {"inference_library": "headway", "inference_library_version": __version__,

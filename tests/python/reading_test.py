@@ -1,7 +1,8 @@
-"""Classes of results take their attributes, documentation and reading from the field lists (fields.json)."""
+"""One reader fills the classes of all results from their annotations; their docstrings come from the program's list of fields."""
 
 from __future__ import annotations
 
+import importlib.util
 import tempfile
 import unittest
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ import numpy as np
 
 from headway.results.display import Brief
 from headway.errors import BadDataError
-from headway.results.fields import FIELDS, Stored, record
-from headway.results.record_reader import listed, read
+from headway.results.reading import Sizes, everything, read
+from headway.results.records import Stored, record
+
+HAVE_MODULE = importlib.util.find_spec("headway._native") is not None
 
 
 @record("latent_run", "layers/<i>/similarity", among="labels")
@@ -88,7 +91,7 @@ class Records(unittest.TestCase):
         group = self.file.create_group("x")
         group.attrs["reason"] = "none"
         self.alike("x/others/one")
-        sizes = {"path": [4, 2]}
+        sizes = Sizes((4, 2))
         self.assertEqual(read(Means, group, sizes).u, ())
         group["order_parameters/layer_1"] = np.ones((4, 4))
         with self.assertRaisesRegex(BadDataError, "/x/order_parameters/layer_2: is missing"):
@@ -100,23 +103,25 @@ class Records(unittest.TestCase):
             del group.attrs["reason"]
             read(Means, group, sizes)
 
+    @unittest.skipUnless(HAVE_MODULE, "the extension module, which has the list, is not built")
     def test_docstrings_are_filled_from_the_list(self):
-        about = FIELDS["latent_run"]["layers/<i>/similarity/cosine"]["meaning"]
-        self.assertIn("cosine : ndarray\n    " + about[:1].upper() + about[1:20], Alike.__doc__)
+        self.assertIn("cosine : ndarray\n    Cosine between the mean codes", Alike.__doc__)
         self.assertIn("similarity : Alike or None\n    Said by hand.", Codes.__doc__)
         self.assertIn("heads : int\n    Heads H.", Codes.__doc__)
         self.assertIn("u : tuple of ndarray of shape (path, path_other)\n", Means.__doc__)
 
-    def test_everything_of_a_record_is_listed(self):
+    def test_a_group_of_any_kind_is_read(self):
+        """Of a verb that this package does not know, too."""
         group = self.file.create_group("x")
-        for name in [name for name, field in FIELDS["alignment"].items() if field["kind"] == "array"]:
-            group[name] = np.arange(3.0)
-        group.attrs["seconds"] = 1.0
-        self.assertEqual(list(listed(group, "alignment")), list(FIELDS["alignment"]))
-        del group["overlaps"]
-        group["overlaps"] = np.ones((2, 2))
-        with self.assertRaisesRegex(BadDataError, "/x/overlaps: has 2 dimensions, not 1"):
-            listed(group, "alignment")
+        group["deep/er/numbers"], group["words"] = np.arange(3), [b"a", b"b"]
+        group["deep"].attrs["seconds"] = 1.5
+        found = everything(group)
+        self.assertEqual(sorted(found), ["deep/er/numbers", "deep/seconds", "words"])
+        self.assertEqual((found["deep/seconds"], found["words"], found["deep/er/numbers"].dtype.kind), (1.5, ["a", "b"], "i"))
+        self.alike("y/similarity")
+        self.file["y"].attrs["layer"] = 1
+        self.file["y/more/of"] = np.eye(2)
+        np.testing.assert_array_equal(read(Codes, self.file["y"]).more.values["of"], np.eye(2))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,3 @@
-// Lists every field of every record of a result, for src/io/README.md and Python.
 #pragma once
 
 #include <string>
@@ -8,8 +7,9 @@
 #include "headway/core/record.hpp"
 #include "headway/types.hpp"
 
-namespace headway::testing {
+namespace headway {
 
+/// A field of a record, as list_fields() finds it.
 struct ListedField {
   std::string name;  ///< in the file, from the record's group on; "" for one that only JSON has
   std::string json;  ///< in JSON, "" for one that only the file has
@@ -104,6 +104,7 @@ class FieldLister {
   std::vector<ListedField> listed_;
 };
 
+/// All fields that a record of this kind may have.
 template <class Record>
 std::vector<ListedField> list_fields(const Record& record) {
   FieldLister visit;
@@ -111,4 +112,4 @@ std::vector<ListedField> list_fields(const Record& record) {
   return visit.listed();
 }
 
-}  // namespace headway::testing
+}  // namespace headway
