@@ -6,6 +6,7 @@
 #include "dataset_builder.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
+#include "headway/gram.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "record_bytes.hpp"
 #include "scratch_directory.hpp"

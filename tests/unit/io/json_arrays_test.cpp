@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "headway/network_predict_results.hpp"
 #include "headway/result_file.hpp"
 
 using namespace headway;  // NOLINT(google-build-using-namespace)
