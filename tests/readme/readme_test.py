@@ -96,19 +96,19 @@ class ReadmeTest(unittest.TestCase):
         exact = next(row["accuracy_exact"] for row in recorded["rows"] if row["width"] == 10)
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
         self.assertIn(f"says {point['accuracy']:.3f} in a hundredth of a second, exact samples {exact:.3f}.", top)
-        self.assertIn(f"at (1,1) and (2,1) it has {point['U'][0][0][2]:.2f}.", " ".join((ROOT / "README.md").read_text().split()))
+        self.assertIn(f"its entry between the paths (1,1) and (2,1) is {point['U'][0][0][2]:.2f}.", " ".join((ROOT / "README.md").read_text().split()))
 
     def test_scores_on_unseen_pairs_are_those_of_the_results(self):
         row = re.search(r"^\| Fuzzy logic: .*$", (ROOT / "data/results/README.md").read_text(), re.MULTILINE)[0].split("|")[3]
-        softmax, hyla = (float(score) / 100 for score in re.findall(r"(?:softmax|HYLA) ([\d.]+)", row))
+        softmax, hyla = re.findall(r"(?:softmax|HYLA) ([\d.]+ \+- [\d.]+)", row)
         text = " ".join((ROOT / "README.md").read_text().split())
-        self.assertIn(f"{hyla:.2f} of the variance on unseen pairs, softmax {softmax:.2f}", text)
+        self.assertIn(f"{hyla} % of the variance on unseen pairs, softmax {softmax} %", text)
 
     def test_errors_on_pairs_never_seen_are_those_of_the_results(self):
         page = (ROOT / "data/results/compositions.md").read_text()
         _, process, _, theory, _, trained = re.search(r"^\| 240 \|.*$", page, re.MULTILINE)[0].strip("| ").split(" | ")
         trained, theory, process = (cell.split(",")[0] for cell in (trained, theory, process))
-        self.assertIn(f"never seen is [{trained}](data/results/compositions.md). The theory's is {theory}, that of infinite width {process}.",
+        self.assertIn(f"is [{trained}](data/results/compositions.md) trained and {theory} in this theory. At infinite width it is {process}.",
                       " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_table_of_results_is_what_solve_says(self):

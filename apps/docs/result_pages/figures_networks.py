@@ -8,6 +8,7 @@ import learned
 import panels
 import sraven
 import texts
+import transition
 from recorded import mean_and_error, published, runs_of
 from headway.figures import style
 
@@ -245,6 +246,31 @@ def learned_attention():
     return figure
 
 
+def attention_transition():
+    figure = style.new_figure(9.6, 2.9)
+    *panels, samples = figure.subplots(1, 3)
+    colours = dict(zip(transition.STARTS, (style.OVERLAY[1], style.OVERLAY[0])))
+    for axes, kind in zip(panels, transition.KINDS):
+        for start, words in zip(transition.STARTS, ("no attention", "the head that knows")):
+            found = transition.runs("search", kind, start)
+            counts = sorted({count for count, _ in found})
+            for seed in sorted({seed for _, seed in found}):
+                axes.plot(counts, [found[count, seed]["overlap"] for count in counts], "-", linewidth=0.6, alpha=0.35, color=colours[start])
+            axes.plot(counts, [np.mean(transition.overlaps("search", kind, start, count)) for count in counts], "o-", markersize=3.5,
+                      color=colours[start], label=f"from {words}")
+        titled(axes, f"{kind}: overlap at the minimum", "training examples P", "thin: one seed" if kind == "softmax" else "")
+        axes.set(xscale="log", ylim=(0, 1.3))
+        axes.set_yticks(np.linspace(0, 1, 6))
+        axes.legend(loc="upper left")
+    for kind, lines in zip(transition.KINDS, ("-", "--")):
+        for count, colour in zip(transition.sampled_counts(), style.OVERLAY):
+            found = transition.histogram(kind, count)
+            samples.stairs(found / found.sum(), transition.EDGES, color=colour, linestyle=lines, linewidth=1.4, label=f"{kind}, P = {count}")
+    titled(samples, "exact samples, all seeds", "overlap", "share of draws")
+    samples.legend(loc="upper right")
+    return figure
+
+
 FIGURES = {
     "fuzzy-logic": (reference, _of("fuzzy-logic-reference") + _PAPERS),
     "fuzzy-logic-scaling": (scaling, _of("fuzzy-logic-scaling")),
@@ -253,6 +279,7 @@ FIGURES = {
     "sraven": (sraven_reference, _of("sraven-full-length", "sraven-tf32", "sraven-reference") + _PAPERS),
     "sraven-small": (sraven_small, _of("sraven-small")),
     "hidden-markov": (hidden_markov_chains, _of("reproduce") + _PAPERS),
+    "attention-transition": (attention_transition, _of("attention-transition")),
     "learned-attention": (learned_attention, _of("learned-attention")),
     "published-figures": (beside_published, _of("fuzzy-logic-reference", "attention-ablation", "sraven-full-length", "sraven-tf32")
                           + _PAPERS),

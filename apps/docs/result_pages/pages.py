@@ -24,11 +24,12 @@ import ranking
 import removal
 import sraven
 import texts
+import transition
 import validity
 import value_validity
 
 PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
-         ranking, learned, texts, validity, value_validity, curves, compositions)
+         ranking, learned, transition, texts, validity, value_validity, curves, compositions)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 
