@@ -2,8 +2,8 @@
 
     python3 apps/docs/result_pages/transition_runs.py FOLDER [SECONDS]
 
-Twenty seeds of the copy task: the search from both starts at every number of examples, and the exact posterior, with ten replicas,
-near the transition. FOLDER keeps one file for each run, so no run is made twice. After SECONDS no further run begins. Then the
+Twenty seeds of the copy task: the search from both starts at every number of examples. Of six of them the exact posterior, with ten
+replicas, near the transition. FOLDER keeps one file for each run, so no run is made twice. After SECONDS no further run begins. Then the
 file is written with the seeds that have all their runs.
 """
 
@@ -18,7 +18,7 @@ from learned_runs import COPY, EXAMPLES, SAMPLING, overlap, run
 from recorded import RESULTS
 from headway.results import summary
 
-SEEDS = range(1, 21)
+SEEDS, CHAIN_SEEDS = range(1, 21), range(1, 7)
 SAMPLED = (70, 100)  # examples
 STARTS = ("none", "given")
 EDGES = np.linspace(0.0, 1.0, 26)
@@ -33,6 +33,9 @@ def chains(seed):
     return [(f"chain-{kind}-{start}-{count}-{seed}", "sample", study,
              {"task.train_examples": count, "sample.attention_start": start, **SAMPLING, "sample.chains": 1, "sample.replicas": 10}, seed)
             for kind, study in COPY.items() for count in SAMPLED for start in STARTS]
+
+
+PARTS = ((searches, SEEDS), (chains, CHAIN_SEEDS))
 
 
 def numbers(name, file):
@@ -52,8 +55,8 @@ def numbers(name, file):
 
 def write(folder):
     results = []
-    for jobs in (searches, chains):
-        names = [[name for name, *_ in jobs(seed)] for seed in SEEDS]
+    for jobs, seeds in PARTS:
+        names = [[name for name, *_ in jobs(seed)] for seed in seeds]
         whole = [one for one in names if all((folder / f"{name}.h5").exists() for name in one)]
         groups = {}
         for name in (name for one in whole for name in one):
@@ -68,7 +71,7 @@ def write(folder):
 def main():
     folder, end = Path(sys.argv[1]), time.time() + float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
     folder.mkdir(parents=True, exist_ok=True)
-    for job in [one for jobs in (searches, chains) for seed in SEEDS for one in jobs(seed)]:
+    for job in [one for jobs, seeds in PARTS for seed in seeds for one in jobs(seed)]:
         if time.time() > end:
             break
         run(folder, *job)
