@@ -48,7 +48,6 @@ std::string closing_line(const Options& options, const jobs::Outcome& outcome) {
 
 int run_job(const Verb& verb, Options options) {
   Ranks* ranks = options.ranks;
-  const bool first = ranks == nullptr || ranks->is_first();
   if (ranks != nullptr && !jobs::ranks_share(verb.name)) {
     agree(*ranks, [] {
       throw Error(
@@ -57,8 +56,7 @@ int run_job(const Verb& verb, Options options) {
     });
     return kExitOk;
   }
-  options.quiet = options.quiet || !first;
-  TerminalObserver observer(options.quiet, options.verbose && first);
+  TerminalObserver observer(options.quiet, options.verbose);
   TrainProgress progress;
   if (!options.quiet) options.watch = &progress;
   if (options.json && verb.name == TrainResult::kVerb) {
@@ -69,6 +67,7 @@ int run_job(const Verb& verb, Options options) {
   }
   const std::shared_ptr<jobs::Job> job = jobs::make_job(verb.name, options);
   job->carry_out(observer);
+  const bool first = ranks == nullptr || ranks->is_first();
   return job->is_done() && first ? deliver(verb, options, *job, observer) : kExitOk;
 }
 

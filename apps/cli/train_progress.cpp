@@ -16,13 +16,10 @@ void TrainProgress::start(std::size_t runs, double all_flops, double peak_flops)
 
 void TrainProgress::begin(std::size_t index, const TrainedRun& run, const Study& study) {
   TrainWatch::begin(index, run, study);
-  Run& shown = runs_[index];
+  Shown& shown = runs_[index];
   shown.title = fmt::format("{} seed {}", run.label, run.seed);
   shown.on_cpu = run.cost.device == "cpu";
-  shown.flops_per_step = run.cost.flops_per_step;
   shown.batch = static_cast<double>(study.train.run.batch);
-  shown.steps = static_cast<double>(study.train.run.steps);
-  shown.step = static_cast<double>(run.state.step);
   if (begun_) {
     advance();
   } else {
@@ -39,8 +36,7 @@ void TrainProgress::begin(std::size_t index, const TrainedRun& run, const Study&
 
 void TrainProgress::record(std::size_t index, const training::TrainRecord& record) {
   TrainWatch::record(index, record);
-  Run& run = runs_[index];
-  run.step = std::max(run.step, static_cast<double>(record.step));
+  Shown& run = runs_[index];
   if (record.split == "train") {
     run.loss = record.loss;
     run.has_loss = true;
@@ -61,8 +57,6 @@ void TrainProgress::record(std::size_t index, const training::TrainRecord& recor
 
 void TrainProgress::progress(std::size_t index, double done, double total) {
   TrainWatch::progress(index, done, total);
-  Run& run = runs_[index];
-  if (total == run.steps) run.step = done;  // else an evaluation, which counts examples
   advance();
   show();
 }
@@ -98,7 +92,7 @@ void TrainProgress::add_speed(std::vector<std::string>& parts) const {
   bool on_cpu = true;
   for (const auto& [index, run] : runs_) {
     examples += run.steps_per_second * run.batch;
-    flops += run.steps_per_second * run.flops_per_step;
+    flops += run.steps_per_second * running(index).flops_per_step;
     on_cpu = on_cpu && run.on_cpu;
   }
   if (!(examples > 0.0)) return;
@@ -113,8 +107,9 @@ std::vector<std::string> TrainProgress::parts_of_one() const {
   std::vector<std::string> parts;  // short ones, of which a narrow terminal shows the first
   if (planned_ > 1) parts.push_back(fmt::format("run {} of {}", index + 1, planned_));
   parts.push_back(run.title);
-  parts.push_back(fmt::format("step {:.0f} of {:.0f} ({:.1f} %)", run.step, run.steps,
-                              100.0 * run.step / std::max(run.steps, 1.0)));
+  const Run& at = running(index);
+  parts.push_back(fmt::format("step {:.0f} of {:.0f} ({:.1f} %)", at.step, at.steps,
+                              100.0 * at.step / std::max(at.steps, 1.0)));
   if (run.has_loss) parts.push_back(fmt::format("loss {:.4g}", run.loss));
   if (!run.score.empty()) parts.push_back(run.score);
   add_speed(parts);
@@ -124,8 +119,9 @@ std::vector<std::string> TrainProgress::parts_of_one() const {
 std::vector<std::string> TrainProgress::parts_of_all() const {
   std::vector<std::string> parts;
   for (const auto& [index, run] : runs_) {
+    const Run& at = running(index);
     parts.push_back(fmt::format("{} ({} of {}) {:.0f} %", run.title, index + 1, planned_,
-                                100.0 * run.step / std::max(run.steps, 1.0)));
+                                100.0 * at.step / std::max(at.steps, 1.0)));
   }
   add_speed(parts);
   return parts;

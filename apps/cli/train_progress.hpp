@@ -23,12 +23,11 @@ class TrainProgress final : public jobs::TrainWatch {
   void end(std::size_t index) override;
 
  private:
-  struct Run {
+  /// What the line says of a run, beside what TrainWatch counts.
+  struct Shown {
     std::string title;  ///< "hyla seed 1"
     bool on_cpu = true;
-    double flops_per_step = 0.0;
-    double batch = 0.0, steps = 0.0;
-    double step = 0.0;
+    double batch = 0.0;
     double loss = 0.0, steps_per_second = 0.0;
     bool has_loss = false;
     std::string score;  ///< "held_out r2 0.61"
@@ -47,7 +46,7 @@ class TrainProgress final : public jobs::TrainWatch {
   bool begun_ = false;
   Pace pace_;
   ProgressClock clock_;
-  std::map<std::size_t, Run> runs_;  ///< that are being trained, by index
+  std::map<std::size_t, Shown> runs_;  ///< that are being trained, by index
 };
 
 }  // namespace headway::cli

@@ -31,7 +31,10 @@ class SharedJob : public Base {
     if (this->request.ranks == nullptr) return Base::carry_out(observer);
     QuietObserver other(observer);
     Observer& heard = ranks().is_first() ? observer : other;
-    if (!ranks().is_first()) this->request.watch = nullptr;
+    if (!ranks().is_first()) {
+      this->request.watch = nullptr;
+      this->request.record = {};
+    }
     if (this->request.everywhere) {
       share_everywhere(heard);
     } else {

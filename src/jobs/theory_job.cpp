@@ -6,7 +6,6 @@
 #include "headway/core/memory.hpp"
 #include "headway/core/ranks.hpp"
 #include "headway/dataset_file.hpp"
-#include "headway/study/sections.hpp"
 #include "headway/study/study_hash.hpp"
 #include "headway/verbs/theory/learned_attention.hpp"
 #include "jobs/plan.hpp"
@@ -17,15 +16,9 @@ namespace headway::jobs {
 
 namespace {
 
-/// Whether both studies make or read the same examples.
-bool same_data(const Study& a, const Study& b) {
-  return headway::section_text(a, "task") == headway::section_text(b, "task") &&
-         headway::task_seed(a) == headway::task_seed(b);
-}
-
 bool may_reuse(const Reusable& earlier, const Study& study) {
-  return !earlier.solved->interrupted && same_data(earlier.study, study) &&
-         headway::solves_alike(earlier.study, study);
+  return !earlier.solved->interrupted && same_data(*earlier.study, study) &&
+         headway::solves_alike(*earlier.study, study);
 }
 
 void warn_of_class_numbers(const Study& study, const tasks::Dataset& dataset, Observer& observer) {
@@ -37,7 +30,7 @@ void warn_of_class_numbers(const Study& study, const tasks::Dataset& dataset, Ob
 
 tasks::Dataset given_data(const Request& request, const Study& study) {
   if (request.dataset) return *request.dataset;
-  if (request.reusable && same_data(request.reusable->study, study)) {
+  if (request.reusable && same_data(*request.reusable->study, study)) {
     return *request.reusable->dataset;
   }
   if (study.task.kind() != TaskKind::kDataset) return headway::make_dataset(study);

@@ -83,7 +83,7 @@ class TheoryJob : public JobFor<Result, TheoryStart> {
     if (!this->done_ || this->request.dry_run || !this->provenance.shard.empty()) return nullptr;
     const std::shared_ptr<Job> self = this->shared_from_this();
     const Result& result = this->result_;
-    Reusable lent{this->study, {self, &this->dataset_}, {}, {}};
+    Reusable lent{{self, &this->study}, {self, &this->dataset_}, {}, {}};
     if constexpr (std::is_same_v<Result, SampleResult>) lent.sampled = {self, &result};
     if constexpr (std::is_convertible_v<const Result*, const SolveResult*>) {
       lent.solved = {self, &result};

@@ -144,10 +144,7 @@ std::optional<TrainResult> TrainStart::train_together(Observer& observer) {
     observer.warning(fmt::format("train.micro_batches = {}: {} of the {} ranks have nothing to do",
                                  micro_batches, ranks.size() - micro_batches, ranks.size()));
   }
-  if (!first) {
-    request.output.clear();
-    request.record = {};
-  }
+  if (!first) request.output.clear();
   training::TrainingRanks together(ranks);
   together_ = &together;
   std::optional<TrainResult> result;

@@ -28,17 +28,21 @@ std::string files_of(const Study& study) {
              : study.task.file();
 }
 
-/// The data of all runs: [task] and its seed.
-std::set<std::string> data_of(const Study& study) {
+/// What says which examples a study makes or reads: [task] and its seed.
+std::string examples_of(const Study& study) {
+  return fmt::format("{}\n{}", headway::section_text(study, "task"), headway::task_seed(study));
+}
+
+/// Those of all runs.
+std::set<std::string> examples_of_runs(const Study& study) {
   std::set<std::string> all;
-  for (const TrainRun& run : headway::train_runs(study)) {
-    all.insert(fmt::format("{}\n{}", headway::section_text(run.study, "task"),
-                           headway::task_seed(run.study)));
-  }
+  for (const TrainRun& run : headway::train_runs(study)) all.insert(examples_of(run.study));
   return all;
 }
 
 }  // namespace
+
+bool same_data(const Study& a, const Study& b) { return examples_of(a) == examples_of(b); }
 
 TaskFiles task_files(const Request& request) {
   TaskFiles files = io::task_files();
@@ -114,10 +118,9 @@ void warn_of_replaced_data(const Job& job, const std::string& data_hash, Observe
   const ResultProvenance stored = io::read_result_provenance(request.input);
   if (stored.data_hash == data_hash) return;
   const Study earlier = io::parse_study(stored.study_toml, request.input);
-  const bool same_task =
-      headway::section_text(earlier, "task") == headway::section_text(job.study, "task") &&
-      headway::task_seed(earlier) == headway::task_seed(job.study);
-  if (trains ? data_of(earlier) != data_of(job.study) : !same_task) return;
+  const bool same = trains ? examples_of_runs(earlier) == examples_of_runs(job.study)
+                           : same_data(earlier, job.study);
+  if (!same) return;
   observer.warning(
       fmt::format("{}: was computed from other data than {} holds now; what follows "
                   "is a new computation, not the same again",

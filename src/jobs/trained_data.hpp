@@ -16,6 +16,9 @@ TaskFiles task_files(const Request& request);
 /// The same of the theory, before it reads the file of a data set.
 void refuse_arrays_in_memory(const std::string& input, const std::string& file_path);
 
+/// Whether both studies make or read the same examples.
+bool same_data(const Study& a, const Study& b);
+
 /// Refuses (Error{kBadData}) files other than those that the networks of the input were trained on:
 /// they would put what a network has seen into its held-out sets. `overlays`: say where the files
 /// are now. Sets out of distribution may differ, so the check is made with those of the training

@@ -96,62 +96,62 @@ void leave_ranks(bool failed) {
   if (own.process != getpid() || own.ranks == nullptr) return;
   std::unique_ptr<Ranks> ranks = std::move(own.ranks);
   if (failed) ranks->abort(1);
-  const py::gil_scoped_release free;
+  const py::gil_scoped_release unlocked;
   ranks.reset();
 }
 
 /// What headway/api/compute.py says of a computation.
-struct Request {
-  jobs::Request of_job;
+struct Call {
+  jobs::Request request;
   py::object progress, warning, note;
   bool main_thread = false;
 };
 
 template <class T>
-T taken(const py::dict& given, const char* name, T otherwise) {
-  if (!given.contains(name) || given[name].is_none()) return otherwise;
-  return given[name].cast<T>();
+T argument_or(const py::dict& arguments, const char* name, T otherwise) {
+  if (!arguments.contains(name) || arguments[name].is_none()) return otherwise;
+  return arguments[name].cast<T>();
 }
 
-Request request_of(const py::dict& given) {
-  Request request;
-  jobs::Request& options = request.of_job;
-  options.input = given["input"].cast<std::string>();
-  options.study_text = taken(given, "text", std::optional<std::string>{});
-  options.overlays = taken(given, "overlays", std::vector<std::string>{});
-  options.dataset = taken(given, "dataset", std::shared_ptr<tasks::Dataset>{});
-  options.examples = taken(given, "examples", std::shared_ptr<tasks::ExampleArrays>{});
-  options.new_inputs = taken(given, "new_inputs", std::shared_ptr<tasks::Dataset>{});
-  options.new_text = taken(given, "new_text", std::optional<std::string>{});
-  options.more_inputs = taken(given, "more_inputs", std::vector<std::string>{});
-  const auto earlier = taken(given, "earlier", std::shared_ptr<Job>{});
-  if (earlier) options.reusable = earlier->reusable();
-  options.output = taken(given, "output", std::string{});
-  options.force = taken(given, "force", false);
-  options.dry_run = taken(given, "dry_run", false);
-  options.json = options.dry_run;
-  options.jobs = taken(given, "jobs", std::optional<int>{});
-  options.point = taken(given, "point", std::string{});
-  options.shard = taken(given, "shard", std::string{});
-  options.task = taken(given, "task", std::string{});
-  options.command = taken(given, "command", std::vector<std::string>{});
-  request.main_thread = taken(given, "main_thread", false);
-  request.progress = taken(given, "progress", py::object(py::none()));
-  request.warning = taken(given, "warning", py::object(py::none()));
-  request.note = taken(given, "note", py::object(py::none()));
-  if (!options.study_text) options.input = jobs::find_input(options.input);
-  return request;
+Call call_of(const py::dict& arguments) {
+  Call call;
+  jobs::Request& request = call.request;
+  request.input = arguments["input"].cast<std::string>();
+  request.study_text = argument_or(arguments, "text", std::optional<std::string>{});
+  request.overlays = argument_or(arguments, "overlays", std::vector<std::string>{});
+  request.dataset = argument_or(arguments, "dataset", std::shared_ptr<tasks::Dataset>{});
+  request.examples = argument_or(arguments, "examples", std::shared_ptr<tasks::ExampleArrays>{});
+  request.new_inputs = argument_or(arguments, "new_inputs", std::shared_ptr<tasks::Dataset>{});
+  request.new_text = argument_or(arguments, "new_text", std::optional<std::string>{});
+  request.more_inputs = argument_or(arguments, "more_inputs", std::vector<std::string>{});
+  const auto earlier = argument_or(arguments, "earlier", std::shared_ptr<Job>{});
+  if (earlier) request.reusable = earlier->reusable();
+  request.output = argument_or(arguments, "output", std::string{});
+  request.force = argument_or(arguments, "force", false);
+  request.dry_run = argument_or(arguments, "dry_run", false);
+  request.json = request.dry_run;
+  request.jobs = argument_or(arguments, "jobs", std::optional<int>{});
+  request.point = argument_or(arguments, "point", std::string{});
+  request.shard = argument_or(arguments, "shard", std::string{});
+  request.task = argument_or(arguments, "task", std::string{});
+  request.command = argument_or(arguments, "command", std::vector<std::string>{});
+  call.main_thread = argument_or(arguments, "main_thread", false);
+  call.progress = argument_or(arguments, "progress", py::object(py::none()));
+  call.warning = argument_or(arguments, "warning", py::object(py::none()));
+  call.note = argument_or(arguments, "note", py::object(py::none()));
+  if (!request.study_text) request.input = jobs::find_input(request.input);
+  return call;
 }
 
-/// Runs `work(options, observer)` without Python's lock.
+/// Runs `work(request, observer)` without Python's lock.
 template <class Work>
-auto run_free(Request& request, const Work& work) {
-  Watcher watcher(request.progress, request.warning, request.note);
-  const StopOnInterrupt stopping(request.main_thread, request.of_job.ranks != nullptr);
+auto run_unlocked(Call& call, const Work& work) {
+  Watcher watcher(call.progress, call.warning, call.note);
+  const StopOnInterrupt stopping(call.main_thread, call.request.ranks != nullptr);
   const BlasOnOneThread blas;
   auto guarded = [&] {
-    const py::gil_scoped_release free;
-    return work(request.of_job, watcher);
+    const py::gil_scoped_release unlocked;
+    return work(call.request, watcher);
   };
   try {
     auto result = guarded();
@@ -165,31 +165,31 @@ auto run_free(Request& request, const Work& work) {
 
 /// Several ranks share what they can, unless each was given a part of its own. All else every rank
 /// computes for itself, and the first writes files.
-void place_on_ranks(const std::string& verb, Request& request) {
-  jobs::Request& options = request.of_job;
-  if (!options.shard.empty()) return;
+void place_on_ranks(const std::string& verb, Call& call) {
+  jobs::Request& request = call.request;
+  if (!request.shard.empty()) return;
   Ranks* ranks = join_own_ranks();
   if (ranks == nullptr) return;
   if (jobs::ranks_share(verb)) {
-    if (!request.main_thread) {
+    if (!call.main_thread) {
       throw Error(ErrorKind::kUsage, "on several ranks (mpirun) " + verb +
                                          " can be called from the main thread alone");
     }
-    options.ranks = ranks;
-    options.everywhere = true;
+    request.ranks = ranks;
+    request.everywhere = true;
   } else if (!ranks->is_first()) {
-    options.output.clear();
+    request.output.clear();
+    call.progress = call.warning = call.note = py::none();
   }
-  if (!ranks->is_first()) request.progress = request.warning = request.note = py::none();
 }
 
-std::shared_ptr<Job> compute(const std::string& verb, const py::dict& given) {
-  Request request = request_of(given);
-  place_on_ranks(verb, request);
-  return run_free(request, [&verb](const jobs::Request& asked, Observer& observer) {
-    std::shared_ptr<Job> job = jobs::make_job(verb, asked);
+std::shared_ptr<Job> compute(const std::string& verb, const py::dict& arguments) {
+  Call call = call_of(arguments);
+  place_on_ranks(verb, call);
+  return run_unlocked(call, [&verb](const jobs::Request& request, Observer& observer) {
+    std::shared_ptr<Job> job = jobs::make_job(verb, request);
     job->carry_out(observer);
-    if (asked.dry_run || asked.ranks != nullptr) return job;  // ranks have written the files
+    if (request.dry_run || request.ranks != nullptr) return job;  // ranks have written the files
     try {
       job->write_files();
     } catch (const Error& error) {  // the exception of Python holds the result
@@ -202,12 +202,12 @@ std::shared_ptr<Job> compute(const std::string& verb, const py::dict& given) {
   });
 }
 
-std::shared_ptr<theory::Action> action_of(const py::dict& given) {
-  Request request = request_of(given);
-  return run_free(request, [](const jobs::Request& options, Observer& observer) {
-    const headway::Study study = jobs::study_of(options).study;
+std::shared_ptr<theory::Action> action_of(const py::dict& arguments) {
+  Call call = call_of(arguments);
+  return run_unlocked(call, [](const jobs::Request& request, Observer& observer) {
+    const headway::Study study = jobs::study_of(request).study;
     return std::make_shared<theory::Action>(
-        headway::make_action(study, jobs::theory_data(options, study), observer));
+        headway::make_action(study, jobs::theory_data(request, study), observer));
   });
 }
 
@@ -223,7 +223,7 @@ py::tuple evaluate(const theory::Action& action, const py::list& matrices) {
   theory::Action::Evaluation evaluation;
   {
     const BlasOnOneThread blas;
-    const py::gil_scoped_release free;
+    const py::gil_scoped_release unlocked;
     evaluation = action.evaluate(u);
   }
   py::list gradient;
@@ -239,7 +239,7 @@ py::array kernel(const py::handle& features, const py::handle& other, const py::
   MatrixXd out;
   {
     const BlasOnOneThread blas;
-    const py::gil_scoped_release free;
+    const py::gil_scoped_release unlocked;
     out = theory::cross_kernel(theory::PathKernels::scale_features(left, paths, variance),
                                theory::PathKernels::scale_features(right, paths, variance), weights,
                                weights.rows() / paths);
@@ -285,9 +285,8 @@ py::dict fields_of_records() {
   return records;
 }
 
-std::string resolved_study(const py::dict& given) {
-  const Request request = request_of(given);
-  return io::write_study(jobs::study_of(request.of_job).study);
+std::string resolved_study(const py::dict& arguments) {
+  return io::write_study(jobs::study_of(call_of(arguments).request).study);
 }
 
 // pybind11 fixes the type. NOLINTNEXTLINE(performance-unnecessary-value-param)
@@ -303,32 +302,32 @@ void translate_error(std::exception_ptr pointer) {
 
 void define_computation(py::module_& module) {
   using headway::ResultProvenance;
-  const auto with_hash = [](const Job& done, const std::string& data_hash) {
-    ResultProvenance origin = done.provenance;
-    if (!data_hash.empty()) origin.data_hash = data_hash;
-    return origin;
+  const auto with_hash = [](const Job& job, const std::string& data_hash) {
+    ResultProvenance provenance = job.provenance;
+    if (!data_hash.empty()) provenance.data_hash = data_hash;
+    return provenance;
   };
   py::class_<Job, std::shared_ptr<Job>>(module, "Computation",
                                         "What a verb computed, and can still write.")
       .def_property_readonly("plan", &Job::planned)
       .def_property_readonly("kind", &Job::kind)
-      .def_property_readonly("faults", [](const Job& done) { return done.outcome().faults; })
-      .def_property_readonly("unwritten", [](const Job& done) { return done.unwritten; })
+      .def_property_readonly("faults", [](const Job& job) { return job.outcome().faults; })
+      .def_property_readonly("unwritten", [](const Job& job) { return job.unwritten; })
       .def_property_readonly("interrupted",
-                             [](const Job& done) { return done.outcome().interrupted; })
-      .def_property_readonly("lends", [](Job& done) { return done.reusable() != nullptr; })
-      .def_property_readonly("study", [](const Job& done) { return done.provenance.study_toml; })
+                             [](const Job& job) { return job.outcome().interrupted; })
+      .def_property_readonly("lends", [](Job& job) { return job.reusable() != nullptr; })
+      .def_property_readonly("study", [](const Job& job) { return job.provenance.study_toml; })
       .def(
           "tree",
-          [](const Job& done) {
+          [](const Job& job) {
             Tree tree;
-            done.show(done.provenance, tree);
+            job.show(job.provenance, tree);
             return tree.root();
           },
           "What the result file would hold: (attributes, members) of its root.")
-      .def("save", [with_hash](const Job& done, const std::string& file_path, bool force,
+      .def("save", [with_hash](const Job& job, const std::string& file_path, bool force,
                                const std::string& data_hash) {
-        done.save(with_hash(done, data_hash), file_path, force);
+        job.save(with_hash(job, data_hash), file_path, force);
       });
 }
 

@@ -34,7 +34,7 @@ struct Outcome {
 
 /// What another verb of the theory can use again, on the same study and data.
 struct Reusable {
-  Study study;
+  std::shared_ptr<const Study> study;
   std::shared_ptr<const tasks::Dataset> dataset;
   std::shared_ptr<const SolveResult> solved;
   std::shared_ptr<const SampleResult> sampled;  ///< whose draws may be used, too; or null

@@ -34,10 +34,14 @@ class TrainWatch {
   };
   [[nodiscard]] Work work() const;
 
- private:
+ protected:
+  /// Of a run that is being trained.
   struct Run {
     double flops_per_step = 0.0, steps = 0.0, step = 0.0;
   };
+  [[nodiscard]] const Run& running(std::size_t index) const { return running_.at(index); }
+
+ private:
   Work ended_;  ///< of runs that are over
   std::map<std::size_t, Run> running_;
 };
