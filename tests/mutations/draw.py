@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/structure"))
 from check_includes import includes_of, module_included  # noqa: E402
 # Files that only a GPU runs get no mutations. The kernels themselves do: the emulator runs them.
-ON_A_GPU = re.compile(r"((attention|step)\.cu|attention_binding|attention_launches|cublas_product|gpu_step|/launch|cuda_device"
+ON_A_GPU = re.compile(r"((attention|step)\.cu|attention_launches|cublas_product|gpu_step|/launch|cuda_device"
                       r"|gpu_attention|cuda_stream|device_attention|device_update|host_memory|bfloat16_products|built_gpu_kernels)(\.\w+)?$")
 RULES = ["universal.rules", "cpp.rules", "c_like.rules"]  # as `mutate FILE cpp` takes them
 NATIVE = "apps/python/native"

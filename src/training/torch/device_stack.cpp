@@ -25,70 +25,56 @@ DeviceStack::DeviceStack(const EngineSetup& setup, const StackShape& shape, Make
   const OwnStream::Scope scope(*stream_);
   make_arrays();
   device_ = with_library_attention(setup_, make(current_stream(memory_.device())));
-  step_ = std::make_unique<FusedStep>(setup_, shape_.batch, step_arrays(), shape_.constants,
-                                      device_.get());
-}
-
-Tensor DeviceStack::zeros(at::IntArrayRef sizes, at::ScalarType type) const {
-  return at::zeros(sizes, at::TensorOptions().dtype(type).device(memory_.device()));
+  step_ = std::make_unique<FusedStep>(setup_, shape_.batch,
+                                      step_arrays(batch_, arrays_, history_, numbers_),
+                                      shape_.constants, device_.get());
 }
 
 void DeviceStack::make_arrays() {
   const TaskFormat& format = setup_.format;
   const Index runs = shape_.batch.runs;
   const Index examples = shape_.batch.examples;
-  for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
+  const auto zeros = [&](at::IntArrayRef sizes, at::ScalarType type) {
+    return at::zeros(sizes, at::TensorOptions().dtype(type).device(memory_.device()));
+  };
+  for (Tensor* array : {&arrays_.values, &arrays_.gradients, &arrays_.first, &arrays_.second}) {
     *array = zeros({runs, step_parameters(setup_.shapes)}, at::kFloat);
   }
+  arrays_.loss = zeros({runs}, at::kDouble);
+  ModelInput& input = batch_.input;
   if (format.features > 0) {
-    x_ = zeros({runs, examples, format.tokens, format.features}, at::kFloat);
+    input.x = zeros({runs, examples, format.tokens, format.features}, at::kFloat);
   } else {
-    x_ = zeros({runs, examples, format.tokens}, at::kInt);
+    input.x = zeros({runs, examples, format.tokens}, at::kInt);
   }
-  if (shape_.batch.masked) mask_ = zeros({runs, examples, format.tokens}, at::kByte);
+  if (shape_.batch.masked) input.mask = zeros({runs, examples, format.tokens}, at::kByte);
   if (format.loss == LossKind::kCrossEntropy) {
-    classes_ = zeros({runs, examples * format.scored}, at::kInt);
+    batch_.classes = zeros({runs, examples * format.scored}, at::kInt);
   } else {
-    targets_ = zeros({runs, examples, format.scored, format.outputs}, at::kFloat);
+    batch_.targets = zeros({runs, examples, format.scored, format.outputs}, at::kFloat);
   }
   if (shape_.batch.dropout) {
-    dropout_ = zeros({runs, setup_.model.all_layers(), format.tokens, format.tokens}, at::kFloat);
+    const Index layers = setup_.model.all_layers();
+    input.dropout = zeros({runs, layers, format.tokens, format.tokens}, at::kFloat);
   }
-  loss_ = zeros({runs}, at::kDouble);
   history_ = zeros({runs, kMostStepsAhead, 2}, at::kDouble);
   numbers_ = zeros({runs, static_cast<Index>(kNoUpdate.size())}, at::kFloat);
   numbers_sent_.resize(static_cast<std::size_t>(runs) * kNoUpdate.size());
   for (Index run = 0; run < runs; ++run) {
-    places_.push_back({of_run(x_, run), of_run(mask_, run), of_run(targets_, run),
-                       of_run(classes_, run), of_run(dropout_, run), 0});
+    Place& place = places_.emplace_back();
+    place.batch.input.x = of_run(input.x, run);
+    place.batch.input.mask = of_run(input.mask, run);
+    place.batch.input.dropout = of_run(input.dropout, run);
+    place.batch.targets = of_run(batch_.targets, run);
+    place.batch.classes = of_run(batch_.classes, run);
   }
-}
-
-StepArrays DeviceStack::step_arrays() const {
-  StepArrays a;
-  if (setup_.format.features > 0) {
-    a.inputs = numbers_of<float>(x_);
-  } else {
-    a.ids = numbers_of<std::int32_t>(x_);
-  }
-  a.mask = numbers_of<std::uint8_t>(mask_);
-  a.targets = numbers_of<float>(targets_);
-  a.classes = numbers_of<std::int32_t>(classes_);
-  a.dropout = numbers_of<float>(dropout_);
-  a.values = numbers_of<float>(values_);
-  a.gradients = numbers_of<float>(gradients_);
-  a.first = numbers_of<float>(first_);
-  a.second = numbers_of<float>(second_);
-  a.numbers = numbers_of<float>(numbers_);
-  a.loss = numbers_of<double>(loss_);
-  a.history = numbers_of<double>(history_);
-  return a;
 }
 
 UpdatedArrays DeviceStack::arrays(Index run) const {
   const Index count = total_count(setup_.shapes);
   const auto mine = [&](const Tensor& all) { return all.select(0, run).narrow(0, 0, count); };
-  return {mine(values_), mine(gradients_), mine(first_), mine(second_), loss_.select(0, run)};
+  return {mine(arrays_.values), mine(arrays_.gradients), mine(arrays_.first), mine(arrays_.second),
+          arrays_.loss.select(0, run)};
 }
 
 void DeviceStack::prepare(Index run, const StepPieces& data, const AdamWStep& step) {
@@ -107,14 +93,14 @@ void DeviceStack::prepare(Index run, const StepPieces& data, const AdamWStep& st
   };
   const TaskBatch& batch = data.pieces.front();
   if (setup_.format.features > 0) {
-    put(batch.inputs, &mine.x);
+    put(batch.inputs, &mine.batch.input.x);
   } else {
-    put(batch.ids, &mine.x);
+    put(batch.ids, &mine.batch.input.x);
   }
-  put(batch.mask, &mine.mask);
-  put(batch.targets, &mine.targets);
-  put(batch.classes, &mine.classes);
-  put(data.dropout, &mine.dropout);
+  put(batch.mask, &mine.batch.input.mask);
+  put(batch.targets, &mine.batch.targets);
+  put(batch.classes, &mine.batch.classes);
+  put(data.dropout, &mine.batch.input.dropout);
   if (moved) throw Error(ErrorKind::kInternal, "a stack's run has examples of another shape");
   const auto numbers = update_numbers(step, mine.steps++);
   std::copy(numbers.begin(), numbers.end(),

@@ -4,9 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "training/step/fused_step.hpp"
 #include "training/torch/cuda_stream.hpp"
-#include "training/torch/device_update.hpp"
+#include "training/torch/device_step.hpp"
 
 namespace headway::training::detail {
 
@@ -29,23 +28,21 @@ class DeviceStack {
   std::vector<StepNumbers> read(Index run);
 
  private:
-  // What a run puts where the step finds it.
   struct Place {
-    at::Tensor x, mask, targets, classes, dropout;
-    Index steps = 0;  // that have not been read
+    PlacedBatch batch;  // what a run puts where the step finds it
+    Index steps = 0;    // that have not been read
   };
-  [[nodiscard]] at::Tensor zeros(at::IntArrayRef sizes, at::ScalarType type) const;
   void make_arrays();
-  [[nodiscard]] StepArrays step_arrays() const;
 
   EngineSetup setup_;
   StackShape shape_;
   DeviceMemory memory_;
   std::shared_ptr<OwnStream> stream_;
   RepeatedWork work_;
-  at::Tensor values_, gradients_, first_, second_;     // [R, step_parameters()]
-  at::Tensor x_, mask_, targets_, classes_, dropout_;  // of all runs
-  at::Tensor loss_, history_, numbers_;
+  // Of all runs: [R, ...].
+  UpdatedArrays arrays_;
+  PlacedBatch batch_;
+  at::Tensor history_, numbers_;
   std::vector<Place> places_;
   std::vector<float> numbers_sent_;
   std::unique_ptr<StepDevice> device_;

@@ -41,18 +41,10 @@ MakeStepDevice step_device_of(const EngineSetup& setup) {
   return nullptr;
 }
 
-DeviceStep::DeviceStep(const EngineSetup& setup, const UpdatedArrays& arrays, MakeStepDevice make)
-    : setup_(setup), on_(arrays), make_(make), memory_(arrays.values.device(), true) {
-  if (make_ == nullptr) return;
-  const auto doubles = at::dtype(at::kDouble).device(arrays.values.device());
-  loss_ = at::zeros({1}, doubles);
-  history_ = at::zeros({kMostStepsAhead, 2}, doubles);
-  numbers_ = at::zeros({4}, arrays.values.options());
-}
-
-StepArrays DeviceStep::arrays_of(const StepBatch& batch) const {
+StepArrays step_arrays(const PlacedBatch& batch, const UpdatedArrays& on, const Tensor& history,
+                       const Tensor& numbers) {
   StepArrays a;
-  if (setup_.format.features > 0) {
+  if (batch.input.x.is_floating_point()) {
     a.inputs = numbers_of<float>(batch.input.x);
   } else {
     a.ids = numbers_of<std::int32_t>(batch.input.x);
@@ -61,17 +53,24 @@ StepArrays DeviceStep::arrays_of(const StepBatch& batch) const {
   a.targets = numbers_of<float>(batch.targets);
   a.classes = numbers_of<std::int32_t>(batch.classes);
   a.dropout = numbers_of<float>(batch.input.dropout);
-  a.values = numbers_of<float>(on_.values);
-  a.gradients = numbers_of<float>(on_.gradients);
-  a.first = numbers_of<float>(on_.first);
-  a.second = numbers_of<float>(on_.second);
-  a.numbers = numbers_of<float>(numbers_);
-  a.loss = numbers_of<double>(loss_);
-  a.history = numbers_of<double>(history_);
+  a.values = numbers_of<float>(on.values);
+  a.gradients = numbers_of<float>(on.gradients);
+  a.first = numbers_of<float>(on.first);
+  a.second = numbers_of<float>(on.second);
+  a.loss = numbers_of<double>(on.loss);
+  a.numbers = numbers_of<float>(numbers);
+  a.history = numbers_of<double>(history);
   return a;
 }
 
-bool DeviceStep::serves(const StepBatch& batch, bool moved, const AdamWStep& constants) {
+DeviceStep::DeviceStep(const EngineSetup& setup, const UpdatedArrays& arrays, MakeStepDevice make)
+    : setup_(setup), on_(arrays), make_(make), memory_(arrays.values.device(), true) {
+  if (make_ == nullptr) return;
+  history_ = at::zeros({kMostStepsAhead, 2}, arrays.loss.options());
+  numbers_ = at::zeros({4}, arrays.values.options());
+}
+
+bool DeviceStep::serves(const PlacedBatch& batch, bool moved, const AdamWStep& constants) {
   if (make_ == nullptr) return false;
   if (!moved && step_ != nullptr && same_constants(constants, constants_)) return true;
   step_.reset();
@@ -84,7 +83,8 @@ bool DeviceStep::serves(const StepBatch& batch, bool moved, const AdamWStep& con
   }
   constants_ = constants;
   is_new_ = true;
-  step_ = std::make_unique<FusedStep>(setup_, shape, arrays_of(batch), constants, device_.get());
+  step_ = std::make_unique<FusedStep>(setup_, shape, step_arrays(batch, on_, history_, numbers_),
+                                      constants, device_.get());
   return true;
 }
 

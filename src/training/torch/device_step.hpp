@@ -18,12 +18,9 @@ MakeStepDevice step_device_of(const EngineSetup& setup);
 /// Whether the environment asks for the hand-written step, and this build has it.
 bool hand_written_steps();
 
-/// A batch whose arrays lie on the device.
-struct StepBatch {
-  const ModelInput& input;
-  const at::Tensor& targets;
-  const at::Tensor& classes;
-};
+/// Where a hand-written step finds its arrays. `history` and `numbers` are StepArrays'.
+StepArrays step_arrays(const PlacedBatch& batch, const UpdatedArrays& on, const at::Tensor& history,
+                       const at::Tensor& numbers);
 
 class DeviceStep {
  public:
@@ -32,11 +29,11 @@ class DeviceStep {
 
   /// Whether the step serves this batch. It is planned anew where `moved` says that the batch's
   /// memory has moved, or where constants differ from those before.
-  bool serves(const StepBatch& batch, bool moved, const AdamWStep& constants);
+  bool serves(const PlacedBatch& batch, bool moved, const AdamWStep& constants);
   /// Whether it was planned anew since the last call.
   bool is_new() { return std::exchange(is_new_, false); }
+  /// The gradient, and the loss.
   void run_gradients() { step_->run_gradients(); }
-  [[nodiscard]] double loss() const { return loss_.item<double>(); }
   /// Sends the numbers of the next update.
   void prepare(const AdamWStep& step);
   void run_update() { step_->run_update(); }
@@ -45,13 +42,11 @@ class DeviceStep {
   std::vector<StepNumbers> read();
 
  private:
-  [[nodiscard]] StepArrays arrays_of(const StepBatch& batch) const;
-
   const EngineSetup& setup_;
   UpdatedArrays on_;
   MakeStepDevice make_;
   DeviceMemory memory_;
-  at::Tensor loss_, history_, numbers_;
+  at::Tensor history_, numbers_;
   AdamWStep constants_;
   Index steps_ = 0;
   bool is_new_ = false;

@@ -1,34 +1,110 @@
 #include "training/torch/engine.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "training/step/fused_step.hpp"
 #include "training/torch/bfloat16_products.hpp"
-#include "training/torch/host_update.hpp"
+#include "training/torch/device_step.hpp"
 
 namespace headway::training::detail {
+namespace {
 
 using at::Tensor;
 
-void TorchEngine::take_arrays(bool of_step) {
+at::DeviceType device_of(const EngineSetup& setup) {
+  return setup.device == Device::kCuda ? at::kCUDA : at::kCPU;
+}
+
+/// Where each parameter begins in the arrays: as the hand-written step wants it, if there is one.
+std::vector<Index> offsets_of(const EngineSetup& setup) {
+  if (step_device_of(setup) != nullptr) return step_offsets(setup.shapes);
+  std::vector<Index> offsets;
   Index count = 0;
-  for (const ParameterShape& shape : setup_.shapes) {
-    offsets_.push_back(count);
+  for (const ParameterShape& shape : setup.shapes) {
+    offsets.push_back(count);
     count += shape.count();
   }
-  if (of_step) offsets_ = step_offsets(setup_.shapes);
-  if (place_) {
-    const UpdatedArrays mine = place_->stack->arrays(place_->run);
-    values_ = mine.values;
-    gradients_ = mine.gradients;
-    first_ = mine.first;
-    second_ = mine.second;
-    return;
+  return offsets;
+}
+
+UpdatedArrays new_arrays(const EngineSetup& setup, const OwnStream& stream) {
+  const OwnStream::Scope scope(stream);
+  const auto array = [&](at::IntArrayRef sizes, at::ScalarType type) {
+    return at::zeros(sizes, at::TensorOptions().dtype(type).device(device_of(setup)));
+  };
+  const Index count = total_count(setup.shapes);
+  return {array({count}, at::kFloat), array({count}, at::kFloat), array({count}, at::kFloat),
+          array({count}, at::kFloat), array({}, at::kDouble)};
+}
+
+}  // namespace
+
+TorchEngine::TorchEngine(const EngineSetup& setup)
+    : TorchEngine(setup, std::make_shared<OwnStream>(device_of(setup))) {}
+
+TorchEngine::TorchEngine(const EngineSetup& setup, const std::shared_ptr<OwnStream>& stream)
+    : TorchEngine(setup, stream, new_arrays(setup, *stream)) {}
+
+TorchEngine::TorchEngine(const EngineSetup& setup, std::shared_ptr<OwnStream> stream,
+                         const UpdatedArrays& arrays)
+    : setup_(setup),
+      memory_(device_of(setup), setup.gpu_kernels != nullptr || setup.make_step_device != nullptr),
+      stream_(std::move(stream)),
+      offsets_(offsets_of(setup)),
+      arrays_(arrays) {
+  const OwnStream::Scope scope(*stream_);
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const ParameterShape& shape = setup.shapes[i];
+    const auto mine = [&](const Tensor& all) {
+      return all.narrow(0, offsets_[i], shape.count()).view(shape.shape);
+    };
+    Tensor parameter = mine(arrays_.values).detach();
+    parameter.set_requires_grad(true);
+    parameter.mutable_grad() = mine(arrays_.gradients);
+    parameters_.push_back(parameter);
   }
-  const auto on_device = at::TensorOptions().dtype(at::kFloat).device(memory_.device());
-  for (Tensor* array : {&values_, &gradients_, &first_, &second_}) {
-    *array = at::zeros({count}, on_device);
+  model_ = make_network_model(setup, parameters_);
+}
+
+const Tensor& TorchEngine::of(EngineArray array) const {
+  switch (array) {
+    case EngineArray::kParameters:
+      return arrays_.values;
+    case EngineArray::kGradients:
+      return arrays_.gradients;
+    case EngineArray::kFirstMoments:
+      return arrays_.first;
+    case EngineArray::kSecondMoments:
+      return arrays_.second;
   }
+  return arrays_.values;
+}
+
+void TorchEngine::read(EngineArray array, std::span<float> out) const {
+  here(1, [&] {
+    const Tensor host = of(array).to(at::kCPU).contiguous();
+    Index at = 0;
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      const Index count = setup_.shapes[i].count();
+      std::copy_n(host.data_ptr<float>() + offsets_[i], count, out.data() + at);
+      at += count;
+    }
+  });
+}
+
+void TorchEngine::write(EngineArray array, std::span<const float> in) {
+  here(1, [&] {
+    std::vector<float> ordered(in.size());
+    Index at = 0;
+    for (std::size_t i = 0; i < offsets_.size(); ++i) {
+      const Index count = setup_.shapes[i].count();
+      std::copy_n(in.data() + at, count, ordered.data() + offsets_[i]);
+      at += count;
+    }
+    Tensor sent;
+    memory_.put(ordered, {static_cast<Index>(in.size())}, &sent);
+    of(array).copy_(sent);
+  });
 }
 
 bool TorchEngine::place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const {
@@ -75,7 +151,7 @@ Tensor TorchEngine::loss(const Tensor& outputs, const PlacedBatch& batch) const 
   return (classes ? loss * batch.weights.flatten() : loss * batch.weights.unsqueeze(2)).mean();
 }
 
-void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
+Tensor TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
   const double balancing = setup_.model.load_balancing;
   Tensor value, imbalance;
   {
@@ -84,96 +160,24 @@ void TorchEngine::add_gradients(const PlacedBatch& piece, double share) {
   }
   const Tensor minimised = imbalance.defined() ? value + balancing * imbalance : value;
   torch::autograd::backward({minimised}, {at::full_like(minimised, share)});
-  if (update_) {
-    loss_.add_(value.detach().to(at::kDouble), share);
-  } else {
-    loss_on_cpu_ += share * value.item<double>();
-  }
+  return value.detach();
 }
 
-void TorchEngine::add_all_gradients() {
-  gradients_.zero_();
-  if (update_) {
-    loss_.zero_();
-  } else {
-    loss_on_cpu_ = 0.0;
-  }
-  for (const PlacedBatch& piece : pieces_) {
-    add_gradients(piece, 1.0 / static_cast<double>(pieces_.size()));
-  }
+double TorchEngine::gradients_and_loss() {
+  double mean = 0.0;
+  add_all_gradients([&](const Tensor& part, double share) { mean += share * part.item<double>(); });
+  return mean;
 }
 
-// Whoever comes last launches the step of all, perhaps after this run has gone.
-void TorchEngine::step_in_stack(const StepPieces& data, const AdamWStep& step) {
-  const StackPlace& mine = *place_;
-  here(1, [&] { mine.stack->prepare(mine.run, data, step); });
-  mine.meeting->arrive(mine.run, [stack = mine.stack](const std::vector<bool>& ready) {
-    guarded(1, [&] {
-      const OwnStream::Scope scope(*stack->stream());
-      stack->launch(ready);
-    });
+double TorchEngine::compute_gradients(const StepPieces& data) {
+  return here(library_threads(), [&] {
+    place(data);
+    return gradients_and_loss();
   });
-}
-
-void TorchEngine::step(const StepPieces& data, const AdamWStep& step) {
-  if (place_) return step_in_stack(data, step);
-  here(library_threads_, [&] {
-    const bool moved = place(data);
-    if (hand_written(moved, step)) {
-      if (step_->is_new()) work_.forget();
-      step_->prepare(step);
-      work_.run([this] {
-        step_->run_gradients();
-        step_->run_update();
-      });
-      return;
-    }
-    if (update_) {
-      if (moved) work_.forget();
-      update_->prepare(step);
-      work_.run([this] {
-        add_all_gradients();
-        update_->run();
-      });
-      return;
-    }
-    add_all_gradients();
-    update_on_cpu(step);
-  });
-}
-
-void TorchEngine::update(double loss, const AdamWStep& step) {
-  here(library_threads_, [&] {
-    if (update_) {
-      loss_.fill_(loss);
-      update_->prepare(step);
-      update_->run();
-      return;
-    }
-    loss_on_cpu_ = loss;
-    update_on_cpu(step);
-  });
-}
-
-std::vector<StepNumbers> TorchEngine::read_steps() {
-  return here(1, [&] {
-    if (place_) return place_->stack->read(place_->run);
-    if (step_ && step_->steps() > 0) return step_->read();
-    return update_ ? update_->read() : std::exchange(steps_, {});
-  });
-}
-
-void TorchEngine::update_on_cpu(const AdamWStep& step) {
-  const bool alive = steps_.empty() || steps_.back().finite();
-  steps_.push_back({loss_on_cpu_, host_gradient_norm(gradients_, setup_.threads)});
-  if (!alive) steps_.back().loss = std::nan("");
-  if (!steps_.back().finite()) return;
-  host_update(setup_, offsets_, {values_, gradients_, first_, second_, {}}, step,
-              steps_.back().gradient_norm);
 }
 
 std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
-  return here(library_threads_, [&] {
+  return here(library_threads(), [&] {
     const at::NoGradGuard no_gradient;
     const ProductsIn products(setup_.precision, memory_.device().type());
     const Tensor y = model_->outputs(placed(batch, scored).input, nullptr)
@@ -186,7 +190,7 @@ std::vector<float> TorchEngine::outputs(const TaskBatch& batch, Index scored) {
 
 std::vector<float> TorchEngine::latent_codes(const TaskBatch& batch,
                                              std::span<const TokenPair> pairs) {
-  return here(library_threads_, [&] {
+  return here(library_threads(), [&] {
     const at::NoGradGuard no_gradient;
     choose_float32_products(Precision::kFloat32, memory_.device().type());
     std::vector<Tensor> layers;

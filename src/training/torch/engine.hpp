@@ -1,22 +1,20 @@
-// The engine of LibTorch: a run's network on one device, by the fused kernels of the CPU,
-// LibTorch's operations, or the step that is written by hand.
+// What the engines of LibTorch share: the arrays and the network of a run on one device, what is
+// read of them, and the gradient by the network's own operations. How steps are made is said in
+// engine_ways.hpp.
 #pragma once
 
 #include <c10/util/Exception.h>
 
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "headway/core/parallel.hpp"
 #include "headway/error.hpp"
-#include "training/step/stack_meeting.hpp"
 #include "training/torch/cuda_stream.hpp"
-#include "training/torch/device_stack.hpp"
-#include "training/torch/device_step.hpp"
+#include "training/torch/device_update.hpp"
 #include "training/torch/matrix_product.hpp"
 #include "training/torch/network_model.hpp"
 
@@ -40,165 +38,75 @@ auto guarded(int threads, const Work& work) -> decltype(work()) {
   }
 }
 
-/// A batch on the device.
-struct PlacedBatch {
-  ModelInput input;
-  at::Tensor targets, classes, weights;
-};
-
-/// Where a run of a stack has its arrays and meets the others.
-struct StackPlace {
-  std::shared_ptr<DeviceStack> stack;
-  std::shared_ptr<StackMeeting> meeting;
-  Index run = 0;
-};
-
-class TorchEngine final : public TransformerEngine {
+class TorchEngine : public TransformerEngine {
  public:
-  explicit TorchEngine(const EngineSetup& setup, std::optional<StackPlace> place = std::nullopt)
-      : setup_(setup),
-        place_(std::move(place)),
-        library_threads_(setup.eager ? setup.threads : 1),
-        memory_(setup.device == Device::kCuda ? at::kCUDA : at::kCPU,
-                setup.gpu_kernels != nullptr || setup.make_step_device != nullptr),
-        stream_(place_ ? place_->stack->stream() : std::make_shared<OwnStream>(memory_.device())),
-        // Of LibTorch's operations the host picks the tokens of each expert: not to be recorded.
-        work_(memory_.device(), setup.model.feed_forward != FeedForward::kMixture ||
-                                    step_device_of(setup) != nullptr) {
-    const OwnStream::Scope scope(*stream_);
-    const MakeStepDevice make = step_device_of(setup);
-    take_arrays(make != nullptr);
-    for (std::size_t i = 0; i < offsets_.size(); ++i) {
-      const ParameterShape& shape = setup.shapes[i];
-      const Index first = offsets_[i];
-      at::Tensor parameter = values_.narrow(0, first, shape.count()).view(shape.shape).detach();
-      parameter.set_requires_grad(true);
-      parameter.mutable_grad() = gradients_.narrow(0, first, shape.count()).view(shape.shape);
-      parameters_.push_back(parameter);
-    }
-    model_ = make_network_model(setup, parameters_);
-    if (setup.device == Device::kCpu && !setup.eager) return;
-    if (place_) return;  // the stack makes the steps
-    loss_ = at::zeros({}, at::dtype(at::kDouble).device(memory_.device()));
-    const UpdatedArrays arrays = {values_, gradients_, first_, second_, loss_};
-    update_.emplace(setup, offsets_, arrays);
-    step_.emplace(setup_, arrays, make);
-  }
-  ~TorchEngine() override {
-    if (place_) place_->meeting->leave(place_->run);
-  }
-  TorchEngine(const TorchEngine&) = delete;
-  TorchEngine& operator=(const TorchEngine&) = delete;
-
-  void read(EngineArray array, std::span<float> out) const override {
-    here(1, [&] {
-      const at::Tensor host = of(array).to(at::kCPU).contiguous();
-      Index at = 0;
-      for (std::size_t i = 0; i < offsets_.size(); ++i) {
-        const Index count = setup_.shapes[i].count();
-        std::copy_n(host.data_ptr<float>() + offsets_[i], count, out.data() + at);
-        at += count;
-      }
-    });
-  }
-  void write(EngineArray array, std::span<const float> in) override {
-    here(1, [&] {
-      std::vector<float> ordered(in.size());
-      Index at = 0;
-      for (std::size_t i = 0; i < offsets_.size(); ++i) {
-        const Index count = setup_.shapes[i].count();
-        std::copy_n(in.data() + at, count, ordered.data() + offsets_[i]);
-        at += count;
-      }
-      at::Tensor sent;
-      memory_.put(ordered, {static_cast<Index>(in.size())}, &sent);
-      of(array).copy_(sent);
-    });
-  }
-  double compute_gradients(const StepPieces& data) override {
-    return here(library_threads_, [&] {
-      const bool moved = place(data);
-      work_.forget();
-      if (hand_written(moved, constants_)) {
-        step_->run_gradients();
-        return step_->loss();
-      }
-      add_all_gradients();
-      return update_ ? loss_.item<double>() : loss_on_cpu_;
-    });
-  }
-  void step(const StepPieces& data, const AdamWStep& step) override;
-  void update(double loss, const AdamWStep& step) override;
-  std::vector<StepNumbers> read_steps() override;
+  void read(EngineArray array, std::span<float> out) const override;
+  void write(EngineArray array, std::span<const float> in) override;
+  double compute_gradients(const StepPieces& data) override;
   std::vector<float> outputs(const TaskBatch& batch, Index scored) override;
   std::vector<float> latent_codes(const TaskBatch& batch,
                                   std::span<const TokenPair> pairs) override;
 
- private:
-  [[nodiscard]] const at::Tensor& of(EngineArray array) const {
-    switch (array) {
-      case EngineArray::kParameters:
-        return values_;
-      case EngineArray::kGradients:
-        return gradients_;
-      case EngineArray::kFirstMoments:
-        return first_;
-      case EngineArray::kSecondMoments:
-        return second_;
-    }
-    return values_;
+ protected:
+  /// With a stream and arrays of its own.
+  explicit TorchEngine(const EngineSetup& setup);
+  /// `arrays` are made on `stream`, for all of setup.shapes.
+  TorchEngine(const EngineSetup& setup, std::shared_ptr<OwnStream> stream,
+              const UpdatedArrays& arrays);
+
+  /// work() on the stream.
+  template <typename Work>
+  auto on_stream(const Work& work) const -> decltype(work()) {
+    const OwnStream::Scope scope(*stream_);
+    return work();
   }
+  /// The same for a caller who is not in guarded().
   template <typename Work>
   auto here(int threads, const Work& work) const -> decltype(work()) {
-    return guarded(threads, [&] {
-      const OwnStream::Scope scope(*stream_);
-      return work();
-    });
+    return guarded(threads, [&] { return on_stream(work); });
   }
-  void take_arrays(bool of_step);
-  void step_in_stack(const StepPieces& data, const AdamWStep& step);
-  // Nothing that is placed is read back, so nothing waits. True if the memory has moved since the
-  // last call.
-  bool place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
+  /// Puts a step's batch where the gradient is computed. Nothing that is placed is read back, so
+  /// nothing waits. True if the memory has moved since the last call.
   bool place(const StepPieces& data);
+  /// Of what was placed last: the gradient of the mean loss, to arrays().gradients.
+  /// keep(loss, share) is called for each piece, whose loss is that share of the mean.
+  template <typename Keep>
+  void add_all_gradients(const Keep& keep) {
+    arrays_.gradients.zero_();
+    const double share = 1.0 / static_cast<double>(pieces_.size());
+    for (const PlacedBatch& piece : pieces_) keep(add_gradients(piece, share), share);
+  }
+  /// The same, and the mean loss, summed on the host.
+  double gradients_and_loss();
+
+  [[nodiscard]] const EngineSetup& setup() const { return setup_; }
+  [[nodiscard]] int library_threads() const { return setup_.eager ? setup_.threads : 1; }
+  [[nodiscard]] at::Device device() const { return memory_.device(); }
+  [[nodiscard]] const std::vector<PlacedBatch>& pieces() const { return pieces_; }
+  [[nodiscard]] const std::vector<Index>& offsets() const { return offsets_; }
+  [[nodiscard]] const UpdatedArrays& arrays() const { return arrays_; }
+
+ private:
+  TorchEngine(const EngineSetup& setup, const std::shared_ptr<OwnStream>& stream);
+  [[nodiscard]] const at::Tensor& of(EngineArray array) const;
+  bool place(const TaskBatch& batch, Index scored, PlacedBatch* placed) const;
   [[nodiscard]] PlacedBatch placed(const TaskBatch& batch, Index scored) const {
     PlacedBatch batch_there;
     place(batch, scored, &batch_there);
     return batch_there;
   }
   [[nodiscard]] at::Tensor loss(const at::Tensor& outputs, const PlacedBatch& batch) const;
-  // Whether the hand-written step serves what was placed last.
-  bool hand_written(bool moved, const AdamWStep& constants) {
-    constants_ = constants;
-    return step_ && pieces_.size() == 1 &&
-           step_->serves({pieces_[0].input, pieces_[0].targets, pieces_[0].classes}, moved,
-                         constants);
-  }
-  // Of what was placed last: gradients_, and the loss.
-  void add_all_gradients();
-  void add_gradients(const PlacedBatch& piece, double share);
-  void update_on_cpu(const AdamWStep& step);
+  at::Tensor add_gradients(const PlacedBatch& piece, double share);
 
   EngineSetup setup_;
-  std::optional<StackPlace> place_;
-  int library_threads_;
   DeviceMemory memory_;
   std::shared_ptr<OwnStream> stream_;
-  RepeatedWork work_;
-  at::Tensor values_, gradients_, first_, second_;  // all parameters
-  std::vector<Index> offsets_;                      // of each of setup_.shapes in them
-  std::vector<at::Tensor> parameters_;              // views of values_
+  std::vector<Index> offsets_;  // of each of setup_.shapes in the arrays
+  UpdatedArrays arrays_;
+  std::vector<at::Tensor> parameters_;  // views of arrays_.values
   std::unique_ptr<NetworkModel> model_;
   std::vector<PlacedBatch> pieces_;
   at::Tensor dropout_;
-  // LibTorch's operations keep the loss and make the update where the parameters are; the fused
-  // kernels do on the host, which is there too.
-  at::Tensor loss_;
-  std::optional<DeviceUpdate> update_;
-  std::optional<DeviceStep> step_;
-  AdamWStep constants_;
-  double loss_on_cpu_ = 0.0;
-  std::vector<StepNumbers> steps_;
 };
 
 }  // namespace headway::training::detail

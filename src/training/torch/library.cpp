@@ -5,7 +5,7 @@
 
 #include "training/step/step_memory.hpp"
 #include "training/torch/device_attention.hpp"
-#include "training/torch/engine.hpp"
+#include "training/torch/engine_ways.hpp"
 #include "training/torch/library_attention.hpp"
 #include "training/torch/matrix_product.hpp"
 
@@ -22,11 +22,11 @@ EngineSetup with_what_there_is(EngineSetup setup) {
 
 std::unique_ptr<TransformerEngine> make_engine(const EngineSetup& setup) {
   if (!setup.eager) keep_freed_memory();  // LibTorch's own operations run as LibTorch comes
-  return guarded(1, [&]() -> std::unique_ptr<TransformerEngine> {
+  return guarded(1, [&] {
 #if TORCH_VERSION_MAJOR >= 2  // 1.13 has no such setting
     at::globalContext().setAllowBF16ReductionCuBLAS(false);
 #endif
-    return std::make_unique<TorchEngine>(with_what_there_is(setup));
+    return make_torch_engine(with_what_there_is(setup));
   });
 }
 
@@ -37,9 +37,8 @@ class TorchStack final : public EngineStack {
         meeting_(shape.meeting),
         stack_(std::make_shared<DeviceStack>(setup, shape, make)) {}
   std::unique_ptr<TransformerEngine> engine(Index place) override {
-    return guarded(1, [&] {
-      return std::make_unique<TorchEngine>(setup_, StackPlace{stack_, meeting_, place});
-    });
+    return guarded(
+        1, [&] { return std::make_unique<StackedEngine>(setup_, stack_, meeting_, place); });
   }
 
  private:

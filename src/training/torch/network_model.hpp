@@ -16,6 +16,12 @@ struct ModelInput {
   Index scored = 1;
 };
 
+/// Examples on the device, with what they are scored by; undefined: there is none.
+struct PlacedBatch {
+  ModelInput input;
+  at::Tensor targets, classes, weights;
+};
+
 class NetworkModel {
  public:
   NetworkModel() = default;

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "emulator/emulated_device.hpp"
-#include "training/kernels/cuda/attention_binding.hpp"
 
 namespace headway::testing {
 namespace {
@@ -137,9 +136,10 @@ class EmulatedLayer {
 
 AttentionAnswer<float> emulated_answer(const AttentionProblem<float>& p,
                                        const EmulatedSettings& settings) {
-  return with_arithmetic(settings.arithmetic, [&]<emulated::Arithmetic kind, typename T>() {
-    return EmulatedLayer<kind, T>(p, settings).run();
-  });
+  return emulated::with_arithmetic(settings.arithmetic,
+                                   [&]<emulated::Arithmetic kind, typename T>() {
+                                     return EmulatedLayer<kind, T>(p, settings).run();
+                                   });
 }
 
 }  // namespace headway::testing

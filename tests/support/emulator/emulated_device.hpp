@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "training/kernels/cuda/attention_launches.hpp"
+#include "training/kernels/cuda/attention_passes.hpp"
 
 namespace headway::testing {
 
@@ -20,20 +20,5 @@ struct EmulatedDevice {
     emulated::launch(grid, kernel);
   }
 };
-
-/// Calls `work` for the arithmetic, and for the type in which it stores numbers.
-template <typename Work>
-auto with_arithmetic(training::GpuArithmetic arithmetic, const Work& work) {
-  using emulated::Arithmetic;
-  switch (arithmetic) {
-    case training::GpuArithmetic::kFloat32:
-      return work.template operator()<Arithmetic::kFloat32, float>();
-    case training::GpuArithmetic::kTf32:
-      return work.template operator()<Arithmetic::kTf32, float>();
-    case training::GpuArithmetic::kBf16:
-      break;
-  }
-  return work.template operator()<Arithmetic::kBf16, training::Bf16>();
-}
 
 }  // namespace headway::testing

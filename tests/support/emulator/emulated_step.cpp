@@ -1,7 +1,6 @@
 #include "emulated_step.hpp"
 
 #include "emulator/emulated_device.hpp"
-#include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/step_launches.hpp"
 
 namespace headway::testing {
@@ -48,13 +47,11 @@ class EmulatedLaunches {
   }
   void run(const training::detail::StepAttention& a) {
     OfRuns runs = {*this, {static_cast<int>(a.in.stack.runs)}};
-    with_arithmetic(a.layer.arithmetic, [&]<emulated::Arithmetic kind, typename T>() {
-      emulated::launch_forward<kind>(runs, a.plan, arguments<T>(a.layer, a.in, a.out));
-    });
+    emulated::run_forward(runs, a.layer, a.plan, a.in, a.out);
   }
   void run(const training::detail::StepAttentionGradient& a) {
-    with_arithmetic(a.layer.arithmetic,
-                    [&]<emulated::Arithmetic kind, typename T>() { run_backward<kind, T>(a); });
+    OfRuns runs = {*this, {static_cast<int>(a.in.stack.runs)}};
+    emulated::run_backward(runs, a.layer, a.plan, a.in, a.passed, a.gradients);
   }
 
  private:
@@ -68,12 +65,11 @@ class EmulatedLaunches {
       ++launches.device_.launches_;
       device.launch(grid, kernel);
     }
+    template <typename T>
+    emulated::Global<T> bind(T* pointer) {
+      return launches.bind(pointer);
+    }
   };
-
-  template <typename T>
-  auto bind_as(const void* pointer) {
-    return bind(static_cast<T*>(const_cast<void*>(pointer)));  // NOLINT: as the kernel has it
-  }
 
   // The plain product that stands in for a library's. Factors are read as they are stored: floats,
   // or bf16 in that precision. What it writes is rounded once.
@@ -134,46 +130,6 @@ class EmulatedLaunches {
       }
     }
     here.run = 0;
-  }
-
-  template <typename T>
-  emulated::AttentionArguments<T> arguments(const training::GpuAttentionLayer& layer,
-                                            const training::GpuAttentionInputs& in,
-                                            const training::GpuAttentionOutputs& out) {
-    auto x = emulated::arguments_of<T>(layer.shape, layer.options);
-    x.query = bind_as<const T>(in.query);
-    x.key = bind_as<const T>(in.key);
-    x.value = bind_as<const T>(in.value);
-    x.query_steps = in.query_steps;
-    x.key_steps = in.key_steps;
-    x.value_steps = in.value_steps;
-    x.bias = {bind(in.bias), in.stack.bias};
-    x.key_mask = bind(in.key_mask);
-    x.mixing = {bind(in.mixing), in.stack.mixing};
-    x.dropout.given = {bind(in.dropout.given), in.stack.dropout};
-    x.output = bind_as<T>(out.output);
-    x.log_sum_exp = bind(out.log_sum_exp);
-    return x;
-  }
-
-  template <emulated::Arithmetic kind, typename T>
-  void run_backward(const training::detail::StepAttentionGradient& a) {
-    const training::GpuAttentionGradients& g = a.gradients;
-    const auto x = arguments<T>(a.layer, a.in, a.passed.outputs);
-    emulated::GradientArguments<T> y = {};
-    y.output = x.output;
-    y.log_sum_exp = x.log_sum_exp;
-    y.d_output = bind_as<const T>(a.passed.d_output);
-    y.over_keys = bind(g.over_keys);
-    y.query_sums = bind(g.query_sums);
-    y.query_sum_steps = g.query_sum_steps;
-    y.key = bind_as<T>(g.key);
-    y.value = bind_as<T>(g.value);
-    y.bias_sums = bind(g.bias_sums);
-    y.mixing_sums = bind(g.mixing_sums);
-    const emulated::SummedGradients<T> sums = {bind_as<T>(g.query), {}, {}};
-    OfRuns runs = {*this, {static_cast<int>(a.in.stack.runs)}};
-    emulated::launch_backward<kind>(runs, a.plan, x, y, sums);
   }
 
   EmulatedStepDevice& device_;

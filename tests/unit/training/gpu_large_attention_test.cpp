@@ -3,8 +3,8 @@
 #include "attention_checks.hpp"
 #include "catch.hpp"
 #include "emulated_attention.hpp"
-#include "training/kernels/cuda/attention_binding.hpp"
 #include "training/kernels/cuda/attention_large_launches.hpp"
+#include "training/kernels/cuda/attention_passes.hpp"
 #include "training/kernels/cuda/attention_time.hpp"
 
 using namespace headway::testing;  // NOLINT: a test

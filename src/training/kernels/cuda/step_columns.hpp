@@ -1,6 +1,7 @@
 #pragma once
 
 #include "training/kernels/cuda/step_rows.hpp"
+#include "training/step/step_operations.hpp"
 
 // The kernels of a training step that add up rows of matrices, column by column: of a gradient, or
 // copies of one that several blocks or products left.
@@ -66,7 +67,7 @@ struct ColumnSumsKernel {
     RowGroups rows;
     ArrayOfRuns<float> sums;
   };
-  static constexpr int kMostParts = 40;
+  static constexpr int kMostParts = detail::StepColumnSums::kMostParts;
   static constexpr int kColumns = 512;
   Part parts[kMostParts];
 
@@ -102,7 +103,7 @@ struct CopySumsKernel {
     ArrayOfRuns<const float> from;
     Numbers<float> out;
   };
-  static constexpr int kMostParts = 40;
+  static constexpr int kMostParts = detail::StepPositions::kMostLayers;
   static constexpr int kColumns = ColumnsOfBlock::kOfWarp;
   Part parts[kMostParts];
 

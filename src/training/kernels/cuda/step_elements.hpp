@@ -76,7 +76,7 @@ struct RoundingKernel {
   };
   static constexpr int kOfThread = 8;
   static constexpr int kNumbers = kOfThread * kStepThreads;
-  static constexpr int kMostParts = 40;
+  static constexpr int kMostParts = detail::StepRounding::kMostParts;
   Part parts[kMostParts];
 
   template <typename Memory>
@@ -108,7 +108,7 @@ struct SwapKernel {
     ArrayOfRuns<const float> from;
     Numbers<float> to;
   };
-  static constexpr int kMostParts = 40;
+  static constexpr int kMostParts = detail::StepPositions::kMostLayers;
   int first, second, inner;
   Part parts[kMostParts];
 
@@ -133,7 +133,7 @@ struct ScaledCopiesKernel {
     ArrayOfRuns<const float> from;
     Numbers<float> to;
   };
-  static constexpr int kMostParts = 40;
+  static constexpr int kMostParts = detail::StepPositions::kMostLayers;
   Part parts[kMostParts];
 
   template <typename Memory>

@@ -6,7 +6,7 @@
 // The kernels of a training step that work on all layers or all parameters at once.
 namespace headway::training::HEADWAY_GPU {
 
-constexpr int kMostStepLayers = 40;
+constexpr int kMostStepLayers = detail::StepPositions::kMostLayers;
 
 /// Block y is a layer.
 struct PositionsKernel {
