@@ -91,14 +91,16 @@ std::string print_extract(const Options& options, const jobs::Job& job) {
 
 std::string closing(const Options& options, const jobs::Outcome& /*outcome*/) {
   if (options.output.empty()) return "";
-  return fmt::format("data set in {0}; to solve the theory of it: headway solve {0}",
-                     options.output);
+  const bool values = options.form == word_of(ExtractForm::kValueNetwork);
+  return fmt::format("data set in {0}; to solve the theory of it: headway solve {0}{1}",
+                     options.output, values ? " --set model.value_network.form=hyla" : "");
 }
 
 std::vector<CommandOption> extract_options() {
-  CommandOption form{"--form", "FORM", "of a transformer: contributions (default) or attention",
+  CommandOption form{"--form", "FORM",
+                     "of a transformer: contributions (default), attention, or value_network",
                      &Options::form, Offers::kWords};
-  form.words = {"contributions", "attention"};
+  form.words = {"contributions", "attention", "value_network"};
   return {{"--layers", "L,...",
            "of a transformer: layers whose parts are told apart, from 1; the last one by default",
            &Options::layers},
@@ -116,9 +118,8 @@ Verb extract_verb() {
       .own = extract_options(),
       .about =
           "Writes a data set that solve, align, prune and sample take: the heads of the network "
-          "on "
-          "its examples. Of a transformer it writes what the parts of its layers contribute, or "
-          "their attention alone.",
+          "on its examples. Of a transformer it writes what the parts of its layers contribute, "
+          "their attention alone, or the last layer of HYLA for model.value_network.",
       .tables = {{"Columns",
                   {{"split", "which examples: train, test, validation and further sets"},
                    {"examples", "how many of them are written"},

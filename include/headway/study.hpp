@@ -178,6 +178,7 @@ struct TrainOptions {
 enum class ExtractForm {
   kContributions,  ///< what its parts add to its embedding, as path features
   kAttention,      ///< the inputs of its first kept layer, and its attention matrices
+  kValueNetwork,   ///< the same of its last layer, HYLA, with labels for that layer alone
 };
 Words<ExtractForm> words_of(ExtractForm);
 

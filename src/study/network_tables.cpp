@@ -40,7 +40,8 @@ const OptionTable<ExtractOptions>& ExtractOptions::table() {
       option(
           "form", &E::form, optional(choice<ExtractForm>()),
           "transformers: contributions takes the network apart exactly; attention keeps only its "
-          "attention matrices. absent: contributions"),
+          "attention matrices; value_network has HYLA's last layer for model.value_network. "
+          "absent: contributions"),
       option("parts", &E::parts, optional(choice<training::GeneratedParts>()),
              "HYLA: one part for each head, or for each pair of a head that generates and one that "
              "reads; absent: heads"),

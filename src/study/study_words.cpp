@@ -71,7 +71,8 @@ Words<KeptWeights> words_of(KeptWeights) {
 
 Words<ExtractForm> words_of(ExtractForm) {
   static constexpr Word<ExtractForm> kWords[] = {{"contributions", ExtractForm::kContributions},
-                                                 {"attention", ExtractForm::kAttention}};
+                                                 {"attention", ExtractForm::kAttention},
+                                                 {"value_network", ExtractForm::kValueNetwork}};
   return kWords;
 }
 

@@ -102,6 +102,24 @@ class TrainedHeads(ProgramTest):
             self.assertEqual(file["test/inputs"].shape, (30, 8, 8))
         self.put_theory_on(data)
 
+    def test_the_last_layer_of_hyla_is_pruned_under_its_own_kernel(self):
+        more = ("--form", "value_network", "--set", "extract.run=2")
+        data, found = self.extract("values.h5", *more)
+        self.assertEqual((found["heads"], found["names"]), ([2], [["L2H1", "L2H2"]]))
+        with h5py.File(data) as file:
+            self.assertEqual(file.attrs["attention_rows"], b"any")
+            weights = file["train/attention/layer_1"][()].astype(float)
+            np.testing.assert_allclose((weights ** 2).mean(axis=1), 1.0, atol=1e-2)  # RMSHead, but for its epsilon
+        self.check(run("solve", data), 65, "attention_rows", "model.value_network")
+        told = run("extract", self.trained, "-o", data, "--force", *settings(*FEW), *more)
+        self.check(told, 0, "--set model.value_network.form=hyla")
+        theory = self.path("values-theory.h5")
+        self.check(run("prune", data, "-q", "-o", theory, *settings(*THEORY, "model.value_network.form=hyla")), 0)
+        compared = self.object_of("prune-network", self.trained, "--theory", theory, *settings(*SMALL_PRUNE))
+        scores = compared["runs"][1]["scores"]
+        self.assertTrue(any(name.startswith("theory error_rise values-theory") for name in scores), list(scores))
+        self.assertFalse(any(name.startswith("theory") for name in compared["runs"][0]["scores"]))  # softmax: other weights
+
     def test_heads_are_removed_from_the_networks(self):
         data, _ = self.extract("softmax.h5", "--layers", "1,2")
         theory = self.put_theory_on(data)
@@ -226,6 +244,7 @@ class TrainedHeads(ProgramTest):
                 (("extract", self.trained, "--form", "attention", "--set", "extract.run=2"), 78,
                  ["extract.form", "train.attention", "hyla"]),
                 (("extract", self.trained, "--set", "extract.position=2"), 78, ["extract.position = 2"]),
+                (("extract", self.trained, "--form", "value_network"), 78, ["extract.form", "softmax", "contributions"]),
                 (("extract", self.trained, "--set", "train.heads=4"), 78, ["train.heads=4"]),
                 (("extract", encoder), 78, ["train.encoder_layers"]),
                 (("prune", encoder), 78, ["train.encoder_layers"]),

@@ -73,9 +73,14 @@ class FrozenNetwork {
     std::vector<std::vector<double>> weights;  ///< of every kept layer, [H, S, S]
     VectorXd outputs;                          ///< [O] at `token`
   };
-  /// What the theory needs of attention in that example. For networks whose attention weights are
-  /// normalised over keys.
+  /// What the theory needs of attention in that example. Attention is signed, with rows of any sum,
+  /// unless its weights are normalised over keys.
   [[nodiscard]] Attention attention(const TaskBatch& batch, Index index, Index token) const;
+
+  /// What the outputs [O] at `token` are made of beside the heads of the last layer, where that is
+  /// the one layer kept: the residual stream, the feed-forward network and biases. Cost: that of
+  /// contributions().
+  [[nodiscard]] VectorXd around(const TaskBatch& batch, Index index, Index token) const;
 
  private:
   class Implementation;

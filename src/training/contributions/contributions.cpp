@@ -194,4 +194,14 @@ FrozenNetwork::Attention FrozenNetwork::attention(const TaskBatch& batch, Index 
   return out;
 }
 
+VectorXd FrozenNetwork::around(const TaskBatch& batch, Index index, Index token) const {
+  const Contributions c = contributions(batch, index, token);
+  const auto& levels = implementation_->levels();
+  VectorXd of_heads = VectorXd::Zero(c.embedding.size());
+  for (std::size_t i = 0; i < levels.heads.front().size(); ++i) {
+    if (levels.heads.front()[i] >= 0) of_heads += c.parts.row(static_cast<Index>(i)).transpose();
+  }
+  return c.outputs - implementation_->model().logits * of_heads;
+}
+
 }  // namespace headway::training

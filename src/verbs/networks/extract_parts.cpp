@@ -5,143 +5,23 @@
 #include <cmath>
 #include <utility>
 
-#include "headway/core/interruption.hpp"
-#include "headway/core/labels.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
-#include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/error.hpp"
 #include "headway/extract.hpp"
 #include "headway/train.hpp"
 #include "headway/training/contributions.hpp"
 #include "headway/verbs/networks/trained.hpp"
-#include "verbs/networks/scored_labels.hpp"
+#include "verbs/networks/extract_attention.hpp"
+#include "verbs/networks/part_reader.hpp"
 
 namespace headway {
 namespace {
 
 using training::FrozenNetwork;
 
-constexpr Index kBlock = 64;          // examples of a batch
 constexpr double kLargestGap = 1e-5;  // of sum of parts and embedding, relative to the embedding
-
-/// Which split becomes what.
-struct Part {
-  std::string split;
-  std::string set;  ///< "train", "test", else the name of a further set
-  Index examples;
-};
-
-std::vector<Part> parts_of(const training::TrainingTask& task, const ExtractOptions& wanted) {
-  const std::vector<std::string>& splits = task.splits();
-  const bool held_out = std::find(splits.begin(), splits.end(), "held_out") != splits.end();
-  const std::string test = held_out ? "held_out" : "test";
-  std::vector<Part> parts;
-  for (const std::string& split : splits) {
-    if (split == training::kSeenSplit) continue;  // no set of its own: train has these examples
-    Part part{split, split, wanted.out_of_distribution_examples};
-    const Index distinct = task.train_examples();
-    if (split == "train") {
-      part.examples =
-          distinct > 0 ? std::min(wanted.train_examples, distinct) : wanted.train_examples;
-    }
-    if (split == task.selection_split()) {
-      part = {split, tasks::kValidationSet, wanted.validation_examples};
-    }
-    if (held_out && split == "test") part.set = "in_distribution";  // SRAVEN has both
-    if (split == test) part = {split, "test", wanted.test_examples};
-    if (task.size(split) > 0) part.examples = std::min(part.examples, task.size(split));
-    if (part.examples > 0) parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
-/// Labels of one split and what the network answers there.
-struct Answers {
-  RowMatrixXd labels, outputs;
-};
-
-/// Reads a transformer example by example.
-class PartReader {
- public:
-  PartReader(const Study& study, const training::TrainingTask& task, Observer& observer)
-      : task_(task),
-        format_(task.format()),
-        threads_(resolve_threads(study.threads)),
-        observer_(observer) {
-    const Index position = study.extract.position.value_or(format_.scored);
-    if (position > format_.scored) {
-      throw OptionError(
-          fmt::format("extract.position = {}: must be from 1 to {}, the number of scored tokens",
-                      position, format_.scored),
-          {"extract.position"});
-    }
-    place_ = position - 1;
-    token_ = format_.tokens - format_.scored + place_;
-  }
-
-  [[nodiscard]] Index token() const { return token_; }
-
-  /// Calls read(example of the split, batch, index in it) in parallel, block by block.
-  template <class Read>
-  Answers read(const Part& part, const Read& read_example) const {
-    Answers out{RowMatrixXd::Zero(part.examples, format_.outputs),
-                RowMatrixXd(part.examples, format_.outputs)};
-    training::TaskBatch batch;
-    for (Index first = 0; first < part.examples; first += kBlock) {
-      const Index count = std::min(kBlock, part.examples - first);
-      task_.batch(part.split, first, count, batch);
-      parallel_for(count, threads_, [&](Index i) {
-        throw_if_interrupted(observer_);
-        out.outputs.row(first + i) = read_example(first + i, batch, i).transpose();
-        add_label(format_, batch, i, place_, out.labels.row(first + i));
-      });
-      observer_.progress("extract " + part.split, static_cast<double>(first + count),
-                         static_cast<double>(part.examples));
-    }
-    return out;
-  }
-
- private:
-  const training::TrainingTask& task_;
-  training::TaskFormat format_;
-  int threads_;
-  Observer& observer_;
-  Index place_ = 0, token_ = 0;
-};
-
-ExtractedSplit quality_of(const Part& part, const Answers& answers,
-                          const training::TaskFormat& format) {
-  ExtractedSplit out;
-  out.name = part.set;
-  out.examples = part.examples;
-  if (format.signs || format.loss == training::LossKind::kCrossEntropy) {
-    out.accuracy = right_answers(answers.outputs, answers.labels).mean();
-  }
-  if (format.loss == training::LossKind::kSquaredError) {
-    out.mean_squared_error = (answers.outputs - answers.labels).squaredNorm() /
-                             static_cast<double>(answers.labels.size());
-  }
-  return out;
-}
-
-void add_split(const Part& part, tasks::Split split, tasks::Dataset& dataset) {
-  if (part.set == "train") {
-    dataset.train = std::move(split);
-  } else if (part.set == "test") {
-    dataset.test = std::move(split);
-  } else {
-    dataset.sets.push_back({part.set, std::move(split)});
-  }
-}
-
-std::vector<tasks::Split*> splits_of(tasks::Dataset& dataset) {
-  std::vector<tasks::Split*> splits = {&dataset.train};
-  if (dataset.test) splits.push_back(&*dataset.test);
-  for (tasks::NamedSplit& set : dataset.sets) splits.push_back(&set.split);
-  return splits;
-}
 
 /// Removes the means over the training examples, of real labels too, and scales all features by one
 /// number so that the mean diagonal of the kernel of the Gaussian process is 1: sum_pi |xi_pi|^2 /
@@ -204,60 +84,6 @@ void extract_contributions(const PartReader& reader, const FrozenNetwork& networ
       "kernel diagonal of 1";
 }
 
-void require_attention_form(const Study& study, const training::TaskFormat& format,
-                            Index position) {
-  const auto& model = study.train.model;
-  if (!training::normalises_over_keys(model.attention_options().normalisation)) {
-    throw OptionError(
-        fmt::format("extract.form = \"attention\": must be \"contributions\" for train.attention = "
-                    "\"{}\": the theory's attention sums to 1 over the keys",
-                    model.attention),
-        {"extract.form"});
-  }
-  if (position == format.scored) return;
-  throw OptionError(fmt::format("extract.position = {}: must be {} with extract.form = "
-                                "\"attention\": the theory's readout takes the last token",
-                                position, format.scored),
-                    {"extract.position"});
-}
-
-/// Inputs and attention matrices of the kept layers.
-void extract_attention(const PartReader& reader, const FrozenNetwork& network,
-                       const std::vector<Part>& parts, const training::TaskFormat& format,
-                       std::size_t layers, ExtractResult& out) {
-  tasks::Dataset& dataset = out.dataset;
-  const Index heads = network.heads();
-  dataset.form = AttentionForm::kSupplied;
-  dataset.readout = Readout::kLastToken;
-  dataset.heads.assign(layers, static_cast<int>(heads));
-  const Index tokens = format.tokens;
-  for (const Part& part : parts) {
-    Tensor inputs({part.examples, tokens, network.features()});
-    std::vector<Tensor> attention(layers, Tensor({part.examples, heads, tokens, tokens}));
-    std::vector<std::uint8_t> mask;
-    const Answers answers =
-        reader.read(part, [&](Index example, const training::TaskBatch& batch, Index i) {
-          const FrozenNetwork::Attention a = network.attention(batch, i, reader.token());
-          std::copy_n(a.inputs.data(), a.inputs.size(),
-                      inputs.values.begin() + example * a.inputs.size());
-          for (std::size_t l = 0; l < layers; ++l) {
-            std::copy(a.weights[l].begin(), a.weights[l].end(),
-                      attention[l].values.begin() + example * heads * tokens * tokens);
-          }
-          return a.outputs;
-        });
-    out.splits.push_back(quality_of(part, answers, format));
-    tasks::Split split;
-    split.examples =
-        std::make_shared<tasks::MemoryExamples>(std::move(inputs), mask, std::move(attention));
-    split.labels = answers.labels;
-    add_split(part, std::move(split), dataset);
-  }
-  dataset.note =
-      "inputs and attention of a network that the theory approximates: its residual streams, "
-      "feed-forward networks and nonlinear values are left out";
-}
-
 std::vector<Index> kept_layers(const Study& study) {
   return study.extract.layers.empty() ? std::vector<Index>{study.train.model.layers}
                                       : study.extract.layers;
@@ -269,9 +95,7 @@ FrozenNetwork frozen(const Study& study, const std::vector<training::NamedTensor
   const ExtractOptions& wanted = study.extract;
   FrozenNetwork network(study.train.model, format, parameters, kept_layers(study),
                         wanted.parts.value_or(training::GeneratedParts::kHeads));
-  if (wanted.form == ExtractForm::kAttention) {
-    require_attention_form(study, format, wanted.position.value_or(format.scored));
-  }
+  require_form(study, format, kept_layers(study));
   return network;
 }
 
@@ -281,7 +105,7 @@ ExtractSizes sizes_of(const Study& study, const FrozenNetwork& network,
   ExtractSizes out;
   out.features = network.features();
   double numbers = 0.0;  // of an example
-  if (study.extract.form == ExtractForm::kAttention) {
+  if (has_inputs(study.extract)) {
     out.heads.assign(kept_layers(study).size(), static_cast<int>(network.heads()));
     const auto matrices = static_cast<double>(out.heads.size()) * network.heads();
     numbers = static_cast<double>(format.tokens) *
@@ -329,8 +153,8 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   ExtractResult out;
   out.dataset.name = study.name;
   out.dataset.features = network.features();
-  if (wanted.form == ExtractForm::kAttention) {
-    extract_attention(reader, network, parts, format, layers.size(), out);
+  if (has_inputs(wanted)) {
+    extract_attention(reader, network, parts, study, format, out);
     for (const Index layer : layers) {
       LayerHeads names;
       for (Index h = 1; h <= network.heads(); ++h) {
@@ -346,6 +170,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   hash.update(examples_hash(task));
   hash.update(fmt::format("{} {} {} {}", fmt::join(layers, ","), static_cast<int>(out.dataset.form),
                           reader.token(), network.levels().paths()));
+  if (out.dataset.any_rows) hash.update(word_of(ExtractForm::kValueNetwork));
   for (const ExtractedSplit& split : out.splits) {
     hash.update(fmt::format("{} {}", split.name, split.examples));
   }

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "headway/error.hpp"
 #include "headway/extract.hpp"
+#include "headway/model/value_kernel.hpp"
 #include "headway/prune.hpp"
 #include "headway/solve.hpp"
 #include "headway/train.hpp"
@@ -186,6 +187,116 @@ TEST_CASE("attention matrices have rows that sum up to 1, and inputs are what th
   theory.threads = 1;
   Observer observer;
   CHECK(headway::solve(theory, out.dataset, observer).points.front().summary.converged);
+}
+
+TEST_CASE("the last layer of HYLA is a value network, with labels for its heads alone") {
+  Problem p;
+  p.study.extract.form = headway::ExtractForm::kValueNetwork;
+  p.study.train.model.attention = "hyla";
+  p.draw();
+  const headway::ExtractResult out = p.extract();
+  const tasks::Dataset& data = out.dataset;
+  CHECK(data.any_rows);
+  CHECK(data.heads == std::vector<int>{3});
+  CHECK(data.layers[0].names == std::vector<std::string>{"L2H1", "L2H2", "L2H3"});
+  // RMSHead: the mean square over heads is 1 for each pair of tokens.
+  std::vector<double> attention(3 * 7 * 7);
+  data.train.examples->read_attention(1, 5, 1, attention.data());
+  const Eigen::Map<const RowMatrixXd> weights(attention.data(), 3, 49);
+  CHECK(
+      (weights.colwise().squaredNorm().array() / 3.0 - 1.0).abs().maxCoeff<Eigen::PropagateNaN>() <
+      1e-3);  // its epsilon is 1e-6
+  CHECK(weights.minCoeff<Eigen::PropagateNaN>() < 0.0);
+  // The kernel of the Gaussian process has a mean diagonal of 1.
+  Observer observer;
+  const model::ValueSites sites =
+      model::value_sites({}, *data.train.examples, {3}, {}, {}, observer);
+  const Index d = sites.directions.cols();
+  CHECK(d == 36);
+  const MatrixXd kernel =
+      model::value_kernel(model::WhitenedSites(sites, MatrixXd::Identity(d, d)), 1);
+  CHECK_THAT(kernel.trace() / 40.0, WithinAbs(1.0, 1e-12));
+  // Labels are what the answers lack beside the heads, and inputs what values read.
+  const training::FrozenNetwork network(p.study.train.model, p.made.task->format(), p.parameters,
+                                        {2}, training::GeneratedParts::kHeads);
+  training::TaskBatch batch;
+  p.made.task->batch("train", 0, 40, batch);
+  VectorXd left(40);
+  for (Index i = 0; i < 40; ++i) {
+    left[i] = batch.targets[static_cast<std::size_t>(i)] - network.around(batch, i, 6)[0];
+  }
+  CHECK((data.train.labels.col(0) - (left.array() - left.mean()).matrix()).norm() < 1e-12);
+  RowMatrixXd inputs(7, 12);
+  data.train.examples->read_inputs(4, 1, inputs.data());
+  const RowMatrixXd read = network.attention(batch, 4, 6).inputs;
+  CHECK((inputs - read * (inputs.norm() / read.norm())).norm() < 1e-12 * inputs.norm());
+}
+
+TEST_CASE("around the heads of the last layer is everything where they add nothing") {
+  Problem p;
+  p.study.train.model.attention = "hyla";
+  p.draw();
+  training::TaskBatch batch;
+  p.made.task->batch("train", 0, 2, batch);
+  const auto gap = [&] {
+    const training::FrozenNetwork network(p.study.train.model, p.made.task->format(), p.parameters,
+                                          {2}, training::GeneratedParts::kHeads);
+    return (network.around(batch, 1, 6) - network.attention(batch, 1, 6).outputs).norm();
+  };
+  CHECK(gap() > 1e-3);
+  for (training::NamedTensor& tensor : p.parameters) {
+    if (tensor.name == "layers.2.output.weight") {
+      std::fill(tensor.values.begin(), tensor.values.end(), 0.0F);
+    }
+  }
+  CHECK(gap() < 1e-12);
+}
+
+TEST_CASE("heads of HYLA are pruned under their own kernel") {
+  Problem p;
+  p.study.extract.form = headway::ExtractForm::kValueNetwork;
+  p.study.train.model.attention = "hyla";
+  p.draw();
+  headway::Study theory;
+  theory.task.set_kind(headway::TaskKind::kDataset);
+  theory.model.widths = {{30}};
+  theory.model.temperatures = {0.5};
+  theory.model.value_network.emplace();
+  theory.prune.random_orders = 2;
+  theory.threads = 1;
+  Observer observer;
+  const headway::PruneResult pruned = headway::prune(theory, p.extract().dataset, observer);
+  CHECK(pruned.solve.points.front().summary.converged);
+  REQUIRE(pruned.points.front().heads.size() == 3);
+  CHECK(pruned.points.front().heads[2].name == "L2H3");
+  CHECK(std::isfinite(pruned.points.front().heads[2].squared_error_rise));
+}
+
+TEST_CASE("networks whose last layer is no value network of the theory are refused") {
+  Problem p;
+  p.study.extract.form = headway::ExtractForm::kValueNetwork;
+  const std::string form = "extract.form = \"value_network\": ";
+  CHECK(p.message() == form +
+                           "must be \"contributions\" for train.attention = \"softmax\", whose "
+                           "values have no hidden layer made by the heads");
+  p.study.train.model.attention = "hyla_deep";
+  p.draw();
+  CHECK_THAT(p.message(), ContainsSubstring("\"hyla_deep\", whose values have two hidden layers"));
+  p.study.train.model.attention = "hyla";
+  p.study.train.model.nonlinearity = "gelu";
+  p.draw();
+  CHECK_THAT(p.message(), ContainsSubstring("for train.nonlinearity = \"gelu\": the theory has"));
+  p.study.train.model.nonlinearity = "";
+  p.study.extract.layers = {1};
+  CHECK(p.message() == form + "extract.layers must be [2], the last layer");
+  p.study.extract.layers = {};
+  p.study.extract.parts = training::GeneratedParts::kPairs;
+  CHECK_THAT(p.message(), ContainsSubstring("extract.parts must be \"heads\""));
+  Problem classes(headway::TaskKind::kSraven);
+  classes.study.extract.form = headway::ExtractForm::kValueNetwork;
+  classes.study.train.model.attention = "hyla";
+  classes.draw();
+  CHECK_THAT(classes.message(), ContainsSubstring("for tasks of classes"));
 }
 
 TEST_CASE("networks that cannot be extracted are refused in words") {
