@@ -47,8 +47,8 @@ class HeadRemoval {
         classes_(labels_are_classes(set.labels)),
         whole_{whole().kernels, set.features_in(whole())} {
     for (Index h = 0; without.changes_kernels() && h < heads_; ++h) {
-      const TheoryProblem one = without.problem({static_cast<int>(h)});
-      without_one_.push_back({one.kernels, set.features_in(one)});
+      const auto one = without.problem({static_cast<int>(h)});
+      without_one_.push_back({one->kernels, set.features_in(*one)});
     }
   }
 

@@ -38,6 +38,7 @@ struct PruneTask {
   PruneSet measured;             // the test set
   PruneSet chosen;               // for the greedy search and the changes: validation, else test
   const NetworkPruner* network;  // null where the data set has none
+  std::shared_ptr<const WithoutHeads> without;  // of all points; null where each has features
 };
 
 PruneSet test_set(const TheoryProblem& problem) {
@@ -81,8 +82,8 @@ class PrunedPredictor {
     if (!heads_.changes_kernels() || removed.empty()) {
       return heads_.whole().kernels->predictive_mean(u, point_.temperature, features_);
     }
-    const TheoryProblem rest = heads_.problem(removed);
-    return rest.kernels->predictive_mean(u, point_.temperature, examples_.features_in(rest));
+    const std::shared_ptr<const TheoryProblem> rest = heads_.problem(removed);
+    return rest->kernels->predictive_mean(u, point_.temperature, examples_.features_in(*rest));
   }
 
   const WithoutHeads& heads_;
@@ -163,7 +164,10 @@ PrunePoint prune_point(const PruneTask& task, const SolvePoint& solved, Observer
   point.temperature = solved.temperature;
   const std::shared_ptr<const TheoryProblem> problem =
       problem_of_point(task.problem, task.study, solved);
-  const WithoutHeads without(*problem, task.study, solved);
+  const std::shared_ptr<const WithoutHeads> heads =
+      task.without ? task.without
+                   : std::make_shared<const WithoutHeads>(*problem, task.study, solved);
+  const WithoutHeads& without = *heads;
   const analysis::HeadScores scores = scores_of(task.study, *problem, solved);
   PrunedPredictor pruned(without, solved, task.measured);
   point.accuracy = pruned.without({}).accuracy;
@@ -282,13 +286,18 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
     network.emplace(prunable(*problem.network, study.prune), study);
     result.network = prune_carried_network(*problem.network, study, *network, observer);
   }
+  std::shared_ptr<const WithoutHeads> without;
+  if (!adapts_features(study) && !result.solve.points.empty()) {
+    without = std::make_shared<const WithoutHeads>(problem, study, result.solve.points.front());
+  }
   const PruneTask task = {study,
                           dataset,
                           result.solve,
                           made,
                           test_set(problem),
                           validation_or_test_set(problem),
-                          network ? &*network : nullptr};
+                          network ? &*network : nullptr,
+                          without};
   std::vector<PrunePoint> points(result.solve.points.size());
   std::vector<char> finished(points.size(), 0);
   std::mutex guard;

@@ -7,6 +7,14 @@ namespace headway {
 
 using model::ValueForm;
 
+WithoutHeads::WithoutHeads(const TheoryProblem& problem, const Study& study,
+                           const SolvePoint& solved)
+    : problem_(problem), study_(study) {
+  if (!changes_kernels()) return;
+  s_ = solved.features.value().s;
+  for (int h = 0; h < problem_.heads.front(); ++h) without_one_.push_back(make({h}));
+}
+
 MatrixXd WithoutHeads::order_parameter(const MatrixXd& u, const std::vector<int>& removed) const {
   // One readout for all heads: only kernels know them.
   if (problem_.values && study_.model.value_network->form == ValueForm::kAfterAttention) return u;
@@ -19,14 +27,19 @@ bool WithoutHeads::changes_kernels() const {
   return form == ValueForm::kHyla || form == ValueForm::kAfterAttention;
 }
 
-TheoryProblem WithoutHeads::problem(const std::vector<int>& removed) const {
-  MatrixXd s = solved_.features.value().s;
+std::shared_ptr<const TheoryProblem> WithoutHeads::problem(const std::vector<int>& removed) const {
+  return removed.size() == 1 ? without_one_.at(static_cast<std::size_t>(removed.front()))
+                             : make(removed);
+}
+
+std::shared_ptr<const TheoryProblem> WithoutHeads::make(const std::vector<int>& removed) const {
+  MatrixXd s = s_;
   const Index inputs = s.rows() / problem_.heads.front();
   for (const int head : removed) {
     s.middleRows(head * inputs, inputs).setZero();
     s.middleCols(head * inputs, inputs).setZero();
   }
-  return with_features(problem_, study_, s);
+  return std::make_shared<const TheoryProblem>(with_features(problem_, study_, s));
 }
 
 }  // namespace headway

@@ -26,22 +26,26 @@ struct PruneSet {
 /// then lose that part of S.
 class WithoutHeads {
  public:
-  /// The arguments must outlive it. `solved`: with features, of a value network.
-  WithoutHeads(const TheoryProblem& problem, const Study& study, const SolvePoint& solved)
-      : problem_(problem), study_(study), solved_(solved) {}
+  /// The first two arguments must outlive it. `solved`: with features, of a value network. Points
+  /// of the same features may share it. Cost: those of problem() for each head.
+  WithoutHeads(const TheoryProblem& problem, const Study& study, const SolvePoint& solved);
 
   [[nodiscard]] const TheoryProblem& whole() const { return problem_; }
   /// U_1 without the rows and columns of these heads.
   [[nodiscard]] MatrixXd order_parameter(const MatrixXd& u, const std::vector<int>& removed) const;
   /// Whether hidden units read the heads, so that kernels change with them.
   [[nodiscard]] bool changes_kernels() const;
-  /// Kernels and features without them. Cost: those of the value network's kernel.
-  [[nodiscard]] TheoryProblem problem(const std::vector<int>& removed) const;
+  /// Kernels and features without them, where changes_kernels(). Cost: those of the value
+  /// network's kernel, nothing for one head.
+  [[nodiscard]] std::shared_ptr<const TheoryProblem> problem(const std::vector<int>& removed) const;
 
  private:
+  [[nodiscard]] std::shared_ptr<const TheoryProblem> make(const std::vector<int>& removed) const;
+
   const TheoryProblem& problem_;
   const Study& study_;
-  const SolvePoint& solved_;
+  MatrixXd s_;  ///< empty without a value network
+  std::vector<std::shared_ptr<const TheoryProblem>> without_one_;  ///< empty where kernels stay
 };
 
 }  // namespace headway
