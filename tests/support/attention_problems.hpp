@@ -174,7 +174,8 @@ inline std::vector<std::pair<std::string, AttentionOptions>> attention_cases() {
     cases.emplace_back(name, training::attention_variant(name));
   }
   for (const char* variant : {"hyla", "hyla_deep", "linear_rms_head_nonlinear_value"}) {
-    for (const char* phi : {"gelu", "silu", "tanh", "squared_relu"}) {
+    for (const std::string& phi : training::nonlinearity_names()) {
+      if (phi == "identity" || phi == "relu") continue;  // those of the table
       AttentionOptions options = training::attention_variant(variant);
       options.nonlinearity = training::parse_nonlinearity(phi);
       cases.emplace_back(std::string(variant) + " " + phi, options);
