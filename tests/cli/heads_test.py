@@ -107,7 +107,7 @@ class TrainedHeads(ProgramTest):
         data, found = self.extract("values.h5", *more)
         self.assertEqual((found["heads"], found["names"]), ([2], [["L2H1", "L2H2"]]))
         with h5py.File(data) as file:
-            self.assertEqual(file.attrs["attention_rows"], b"any")
+            self.assertEqual(file.attrs["attention_rows"], "any")
             weights = file["train/attention/layer_1"][()].astype(float)
             np.testing.assert_allclose((weights ** 2).mean(axis=1), 1.0, atol=1e-2)  # RMSHead, but for its epsilon
         self.check(run("solve", data), 65, "attention_rows", "model.value_network")
