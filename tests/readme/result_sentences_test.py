@@ -11,6 +11,7 @@ ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolv
 sys.path.insert(0, str(ROOT / "apps/docs/result_pages"))
 import fuzzy_logic  # noqa: E402
 import hidden_markov  # noqa: E402
+import hyla_kernel  # noqa: E402
 import learned  # noqa: E402
 import one_shot  # noqa: E402
 import panels  # noqa: E402
@@ -178,6 +179,12 @@ class SentencesAboutHeads(unittest.TestCase):
             self.assertAlmostEqual(found["none", count]["action"], found["given", count]["action"], 3)
         for start in ("none", "given"):
             self.assertLess(found[start, 100]["accuracy"], 0.6)
+
+    def test_hylas_kernel_ranks_better_than_neither(self):
+        self.assertEqual(len(hyla_kernel.networks()), 6)
+        self.assertFalse(hyla_kernel.ranks_better(hyla_kernel.LINEAR) or hyla_kernel.ranks_better(hyla_kernel.GRADIENT))
+        mean, error = hyla_kernel.mean_and_error(hyla_kernel.differences(hyla_kernel.GRADIENT))
+        self.assertLess(mean, -2 * error)
 
     def test_all_searches_of_learned_attention_converge(self):
         searches = [one["runs"] for one in load("learned-attention") if one["task"] in ("copy", "hmm")]

@@ -14,6 +14,7 @@ import curves
 import decodability_tables
 import fuzzy_logic
 import hidden_markov
+import hyla_kernel
 import learned
 import one_shot
 import overview
@@ -28,7 +29,7 @@ import transition
 import validity
 import value_validity
 
-PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, pretrained,
+PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, hyla_kernel, pretrained,
          ranking, learned, transition, texts, validity, value_validity, curves, compositions)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
