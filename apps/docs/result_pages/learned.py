@@ -122,7 +122,7 @@ def row():
     cold, hot = (shown(mean, 2, error) for mean, error in here)
     return ["Learned attention, copy task: accuracy by start of the search",
             f"no attention {cold}, the right head {hot}", "the start of searches decides",
-            f"[page](learned-attention.md), [order](attention-transition.md), [data]({DATA}.json), [data](attention-transition.json)"]
+            f"[page](learned-attention.md), [page](attention-transition.md), [data]({DATA}.json), [data](attention-transition.json)"]
 
 
 TABLES = {"learned-copy": copy_table, "learned-gap": gap_table, "learned-samples": sample_table, "learned-exchange": exchange_table,

@@ -164,7 +164,7 @@ def _failed_rankings():
          "theory's ranking not confirmed", _link("one-shot-heads", one_shot.OLD, one_shot.FRESH)],
         ["Trained transformers with HYLA, six fresh seeds", f"theory {theory}, gradient {hyla}", "theory ranks weakly",
          _link("trained-heads", "hyla-heads-fresh", "hyla-heads-narrow", "hyla-heads", "hyla-heads-again")
-         + ", [its own kernel](hyla-kernel.md), [data](hyla-kernel.json)"],
+         + ", [page](hyla-kernel.md), [data](hyla-kernel.json)"],
         ["Pretrained networks, four data sets", f"theory {change}, gradient {sensitivity}", "gradient sensitivity ranks better",
          _link("pretrained-heads", "pretrained-heads")],
         ["Combined estimate of `rank_heads`, six fresh tasks", f"combined {ranked:.2f}, {ranking.SINGLE[best]} {single:.2f}",
