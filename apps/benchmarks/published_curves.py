@@ -56,7 +56,7 @@ def runs(part, seeds):
                 settings = bilinear(d, alpha) | {"task.seed": seed}
                 if not solve:
                     settings |= {"sample.evidence": "false"}
-                if d == 40:  # a sweep takes a twentieth to a fifth of a second
+                if d == 40:  # a sweep takes 0.05 s at alpha = 0.398
                     settings |= {"sample.chains": 2, "sample.warmup": 300, "sample.draws": 500}
                 yield f"{part}_{alpha}_{seed}", "solve" if solve else "sample", "bilinear-sequence-regression", settings
 

@@ -31,13 +31,7 @@ def sample(problem: Problem, data: dict, **settings: int) -> Reference:
     settings["target_accept"] = TARGET_ACCEPT
     chains, draws = settings["chains"], settings["draws"]
     labels, temperature = np.array(data["y"]), problem.temperature
-    source = {"inputs": np.array(data["x"]), "readout": "last_token", "keep_weights": True, "attention_prior": {
-        "heads": [1], "form": "matrix", "variance": ATTENTION_VARIANCE}} if problem.heads is None else {
-        "features": np.array(data["xi"]).transpose(1, 0, 2), "heads": problem.sizes}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*theory is out of its range")  # the theory is not used here
-        result = headway.sample(labels=labels, widths=problem.width, temperature=temperature, predictor_draws=0, threads=1,
-                                **source, **settings)
+    result = run(problem, data, keep_weights=problem.heads is None, **settings)
     (point,) = result.points
     found = point.samples
     quantities = {f"U_{layer}": values for layer, values in sorted(found.draws.items())} | {"U_a": found.readout_draws}
@@ -54,6 +48,23 @@ def sample(problem: Problem, data: dict, **settings: int) -> Reference:
     quantities["f_test"] = f.reshape(chains, draws, -1)
     return Reference(quantities, settings, point.log_evidence, point.log_evidence_error, point.divergences, point.ebfmi_min,
                      {name: value for name, value in result.provenance.items() if name != "study_toml"})
+
+
+def run(problem: Problem, data: dict, **settings) -> headway.Result:
+    """`headway.sample` of a problem on one thread, without predictions."""
+    source = {"inputs": np.array(data["x"]), "readout": "last_token", "attention_prior": {
+        "heads": [1], "form": "matrix", "variance": ATTENTION_VARIANCE}} if problem.heads is None else {
+        "features": np.array(data["xi"]).transpose(1, 0, 2), "heads": problem.sizes}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*theory is out of its range")  # the theory is not used here
+        return headway.sample(labels=np.array(data["y"]), widths=problem.width, temperature=problem.temperature, predictor_draws=0,
+                              threads=1, **source, **settings)
+
+
+def speeds(problem: Problem, data: dict) -> list[float]:
+    """Effective draws a second of the slowest order parameter, for seeds 1, 2 and 3. The time is that of warm-up and draws."""
+    points = [run(problem, data, sampler="exact", chains=4, warmup=500, draws=2000, evidence=False, seed=seed).points[0] for seed in (1, 2, 3)]
+    return [point.ess_bulk_min / point.seconds for point in points]
 
 
 def attention_weights(w: np.ndarray, tokens: np.ndarray) -> np.ndarray:

@@ -116,7 +116,7 @@ class TrainedHeads(ProgramTest):
         theory = self.path("values-theory.h5")
         self.check(run("prune", data, "-q", "-o", theory, *settings(*THEORY, "model.value_network.form=hyla")), 0)
         compared = self.object_of("prune-network", self.trained, "--theory", theory, *settings(*SMALL_PRUNE))
-        softmax, hyla = ((one.get("network") or one)["scores"] for one in compared["runs"])
+        softmax, hyla = (one["network"]["scores"] for one in compared["runs"])
         self.assertTrue(any(name.startswith("theory error_rise values-theory") for name in hyla), list(hyla))
         self.assertFalse(any(name.startswith("theory") for name in softmax))  # softmax: other weights
 

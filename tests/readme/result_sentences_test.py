@@ -7,6 +7,8 @@ import statistics
 import sys
 import unittest
 
+import numpy as np
+
 ROOT = pathlib.Path(os.environ.get("HEADWAY_ROOT", pathlib.Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(ROOT / "apps/docs/result_pages"))
 import fuzzy_logic  # noqa: E402
@@ -19,6 +21,7 @@ import posteriors  # noqa: E402
 import pretrained  # noqa: E402
 import ranking  # noqa: E402
 import removal  # noqa: E402
+import transition  # noqa: E402
 from recorded import average, final, load, mean_and_error, of_kind, reproduced  # noqa: E402
 
 
@@ -179,6 +182,17 @@ class SentencesAboutHeads(unittest.TestCase):
             self.assertAlmostEqual(found["none", count]["action"], found["given", count]["action"], 3)
         for start in ("none", "given"):
             self.assertLess(found[start, 100]["accuracy"], 0.6)
+
+    def test_the_transition_of_learned_attention(self):
+        searches = [run for one in load("attention-transition") if one["task"] == "search" for run in one["runs"]]
+        self.assertEqual((len(searches), sum(run["converged"] for run in searches)), (800, 800))
+        for kind in transition.KINDS:
+            for count in transition.sampled_counts():
+                counts = transition.histogram(kind, count)
+                peak = int(counts.argmax())
+                self.assertTrue((np.diff(counts[:peak + 1]) >= 0).all() and (np.diff(counts[peak:]) <= 0).all(), f"one peak: {kind}, {count}")
+                differ = [one for one in transition.apart(kind, count) if one > 0.1]
+                self.assertEqual(len(differ), int((kind, count) == ("softmax", 70)))
 
     def test_hylas_kernel_ranks_better_than_neither(self):
         self.assertEqual(len(hyla_kernel.networks()), 6)

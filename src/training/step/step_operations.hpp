@@ -101,8 +101,8 @@ struct StepColumnSums {
     Index rows = 0, columns = 0, groups = 1;
     OfRuns<float> sums;  ///< [groups, columns]
   };
-  std::vector<Part> parts;  ///< at most kMostParts
-  static constexpr std::size_t kMostParts = 40;
+  std::vector<Part> parts;
+  static constexpr std::size_t kMostParts = 40;  ///< of a launch; more take several
   Index runs = 1;
 };
 

@@ -15,6 +15,7 @@ import numpy as np
 from headway.base import hdf5, memory, stored
 
 _DROPS = {f"{score}_change": f"{score}_drop" for score in ("accuracy", "r2", "score")}
+# The first entry keeps a name of today from being taken for the old one that it begins with.
 _TODAY = {"expected_frozen_cut": "expected_frozen_cut"} | _DROPS | {f"{loss}_change": f"{loss}_rise" for loss in ("loss", "squared_error")} | {
     "removal_frozen": "frozen_cut", "expected_frozen": "expected_frozen_cut"}
 _BEFORE = {new: old for old, new in _TODAY.items()}

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 import h5py
 import numpy as np
 
-from headway.base import hdf5, memory, stored
+from headway.base import hdf5, memory
 from headway.errors import BadDataError
 from headway.results.records import Fields, Numbers, Stored
 

@@ -4,7 +4,7 @@
 
 #include "training/step/step_device.hpp"
 
-// The NVIDIA GPU of a hand-written training step. It has been compiled, and never been run.
+// The NVIDIA GPU of a hand-written training step.
 namespace headway::training {
 
 /// Device 0, with launches on `stream` (a cudaStream_t). Arrays are its own memory. Products are
