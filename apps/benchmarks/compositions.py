@@ -217,6 +217,9 @@ def plan(seeds, exact_seeds):
         add("forms", ("trained",), seeds, teacher=teacher, student=student)
     for teacher, width in itertools.product(TEACHERS[:2], WIDTHS):
         add("widths", ("trained",), seeds, teacher=teacher, width=width)
+    for width in WIDTHS:
+        add("widths", ("trained", "fixed", "adapted"), seeds, teacher="after_attention", examples=120, width=width)
+        add("widths", ("exact",), exact_seeds, teacher="after_attention", examples=120, width=width)
     for examples in EXAMPLES[:5]:
         add("ladder", ("fixed", "adapted"), seeds, teacher="after_attention", examples=examples)
     for examples in EXAMPLES[:3]:

@@ -229,16 +229,14 @@ class SentencesAboutTheory(unittest.TestCase):
         rows = {row["width"]: row for row in result["rows"]}
         self.assertEqual(list(rows), [1000, 100, 30, 10, 4, 2])
         text = (ROOT / "src/theory/README.md").read_text()
-        words = " ".join(text.split())
-        self.assertIn(f"{rows[10]['accuracy_of_a_draw']:.3f} at $N = 10$, and {rows[1000]['accuracy_of_a_draw']:.3f} at $N = 1000$", words)
-        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and line.count("%") == 2]
-        table = {int(cells[0]): cells[2:] for cells in lines if len(cells) == 8}
+        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and line.count("%") == 3]
+        table = {int(cells[0]): cells[2:] for cells in lines if len(cells) == 9}
         self.assertEqual(set(table), set(rows))
         for width, cells in table.items():
             row = rows[width]
-            distances = [100 * row[name] for name in ("U_1_saddle", "U_1_corrected")]
-            self.assertEqual(cells[:2], [f"{x:.2g} %" if x < 9.95 else f"{x:.0f} %" for x in distances])
-            self.assertEqual(cells[2:], [f"{row[name]:.3f}" for name in ("predictor_saddle", "predictor_corrected", "accuracy_saddle",
+            distances = [100 * row[name] for name in ("U_1_saddle", "U_1_corrected", "U_1_noise")]
+            self.assertEqual(cells[:3], [f"{x:.2g} %" if x < 9.95 else f"{x:.0f} %" for x in distances])
+            self.assertEqual(cells[3:], [f"{row[name]:.3f}" for name in ("predictor_saddle", "predictor_corrected", "accuracy_saddle",
                                                                          "accuracy_exact")])
 
     def test_the_correction_takes_most_of_the_error_of_the_variance(self):

@@ -73,7 +73,7 @@ def support_table():
 def row():
     """Of the overview."""
     return ["Pairs of modules never seen, P = 240: squared error", f"theory {cell('adapted')}, trained {cell('trained')}, process "
-            f"{cell('gaussian_process')}", "learned features compose, not always", "[page](compositions.md), [data](compositions.json)"]
+            f"{cell('gaussian_process')}", "theory follows trained networks", "[page](compositions.md), [data](compositions.json)"]
 
 
 def claim():

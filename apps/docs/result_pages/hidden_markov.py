@@ -91,6 +91,6 @@ def claim():
 TABLES = {"hidden-markov": seeds_table, "hidden-markov-data": data_table, "hidden-markov-posterior": posterior_table,
           "hidden-markov-overlaps": overlaps_table}
 SENTENCES = [
-    ("results/hidden-markov.md", "ten neurons a layer reach an accuracy of {} where the infinitely wide network reaches {}.** "
+    ("results/hidden-markov.md", "the theory of ten neurons a layer predicts an accuracy of {}, that of the infinitely wide network {}.** "
      "Means over eight seeds agree with the authors' code within {} standard errors", claim),
 ]

@@ -32,5 +32,5 @@ def claim():
 
 TABLES = {"reference-posteriors": table}
 SENTENCES = [
-    ("results/reference-posteriors.md", "On {} posteriors, with {} means, the largest distance from numpyro's is {} standard errors.", claim),
+    ("results/reference-posteriors.md", "On {} of six posteriors, with {} means, the largest distance from numpyro's is {} standard errors.", claim),
 ]
