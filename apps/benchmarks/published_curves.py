@@ -5,10 +5,12 @@
 
 PART is a curve and a size: in-context-10, in-context-32, in-context-width, bilinear-solve-20, bilinear-10, bilinear-20,
 bilinear-40. Runs are those of the studies in-context-regression and bilinear-sequence-regression with other sizes and seeds;
-their results stay in FOLDER, and the same command goes on where it stopped. --seeds takes fewer.
+their results stay in FOLDER, and the same command goes on where it stopped. --seeds takes fewer. --force keeps recorded parts of
+which FOLDER has no result.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -106,16 +108,19 @@ def main():
     parser.add_argument("second", metavar="FOLDER|FILE.json")
     parser.add_argument("parts", metavar="PART", nargs="*")
     parser.add_argument("--seeds", type=int, default=12)
-    parser.add_argument("--force", action="store_true", help="replace the file")
+    parser.add_argument("--force", action="store_true", help="replace the parts of the file that FOLDER has")
     options = parser.parse_args()
     if options.record:
-        files = sorted(Path(options.first).glob("*.h5"))
-        made = []
-        for name in ("in-context", "bilinear"):
-            of_name = [path for path in files if path.stem.startswith(name)]
-            if of_name:
-                made.append({"kind": "published_curves", "made": summary(of_name[0])["made"],
-                             "rows": [one for path in of_name for one in row(path)]})
+        parts = {}
+        for path in sorted(Path(options.first).glob("*.h5")):
+            parts.setdefault(path.stem.partition("_")[0], []).append(path)
+        record = Path(options.second)
+        kept = json.loads(record.read_text(encoding="utf-8"))["results"] if options.force and record.exists() else []
+        for one in kept:
+            one["rows"] = [kept_row for kept_row in one["rows"] if kept_row["part"] not in parts]
+        made = [one for one in kept if one["rows"]]
+        made += [{"kind": "published_curves", "made": summary(paths[0])["made"], "rows": [one for path in paths for one in row(path)]}
+                 for paths in parts.values()]
         print(write_summaries(made, options.second, options.force))
         return
     folder = Path(options.second)

@@ -79,9 +79,12 @@ class PyTorchTest(PageTest):
         self.run_page("your-pytorch-model")
 
     def test_the_last_example_of_the_readme_prints_what_it_shows(self):
-        last = [block for block in blocks((ROOT / "README.md").read_text()) if "import torch\n" in block.text]
+        """With model and data of the page that it names."""
+        last = [block for block in blocks((ROOT / "README.md").read_text()) if "headway.rank_heads(" in block.text]
         self.assertEqual(len(last), 1)
-        self.run_page("README", f"{MACHINE}\n```python\nimport headway\n{last[0].text}```\n```text\n{last[0].shown}```\n")
+        model, training, *_ = (block.text for block in blocks(text_of("your-pytorch-model")) if block.kind == "python")
+        self.run_page("README", f"{MACHINE}\n```python\n{model}{training}x, y = draw(300)\n{last[0].text}```\n"
+                                f"```text\n{last[0].shown}```\n")
 
 
 @unittest.skipUnless(has_module("torch") and has_module("transformers"), "needs PyTorch and transformers")
