@@ -123,6 +123,7 @@ docs: build
 	@$(PYTHON) -B apps/docs/build_site.py --program $(HEADWAY) --output build/docs --figures $(FIGURES)
 
 # Everything that is installed, then each part as a .deb: apt-get install ./build/packages/*.deb
+packages: export PACKAGING = on
 packages: build
 	@cmake --build --preset release --parallel $(JOBS) --target headway_packaged
 	@cd build/release && cpack -G DEB -B ../packages > ../packages.log || { cat ../packages.log; exit 1; }

@@ -10,6 +10,7 @@
 #                                     live page (emscripten: 110 MB to load, 800 MB on the disk)
 #   TESTING=on                        adds what only tests need: that, a Slurm of one node, started and ended by its test,
 #                                     a browser that looks at the pages, zsh, and the compiler of tests with sanitizers
+#   PACKAGING=on                      adds what `make packages` runs
 #   LINT=on                           adds what `make lint` runs
 #   FUZZING=on                        adds the compiler of `make fuzz`
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
@@ -35,6 +36,8 @@ slurm_packages="slurmctld slurmd slurm-client munge"
 browser_packages="chromium"
 shell_packages="zsh"
 [ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages='' shell_packages=''
+packaging_packages="file dpkg-dev"
+[ "${PACKAGING:-off}" = on ] || packaging_packages=
 lint_packages="cppcheck clang-tidy"
 [ "${LINT:-off}" = on ] || lint_packages=
 clang_packages="clang libclang-rt-dev libomp-dev"
@@ -45,7 +48,7 @@ docs_packages="doxygen furo python3-myst-parser python3-sphinx libjs-mathjax"
 
 if [ "${1:-}" = "--list" ]; then
   printf '%s\n' $packages $text_packages $training_packages $mpi_packages $scalapack_packages \
-    $slurm_packages $browser_packages $shell_packages $docs_packages $lint_packages $clang_packages
+    $slurm_packages $browser_packages $shell_packages $docs_packages $packaging_packages $lint_packages $clang_packages
   exit 0
 fi
 
@@ -130,6 +133,7 @@ install_optional() {
 
 install_required
 install_optional "byte-pair encoding of texts" $text_packages
+[ -z "$packaging_packages" ] || install_optional "make packages" $packaging_packages
 [ -z "$lint_packages" ] || install_optional "make lint" $lint_packages
 [ -z "$clang_packages" ] || install_optional "the compiler of sanitizers and fuzzers" $clang_packages
 install_optional "MPI (one study on several machines at once)" $mpi_packages
