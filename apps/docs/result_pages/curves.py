@@ -7,7 +7,7 @@ from recorded import ROOT, grouped, load, mean_and_error, shown
 
 CURVES = ROOT / "data/curves"
 PAGE = "results/published-curves.md"
-SIZES = (10, 20, 40)  # D of bilinear sequence regression
+SIZES = (10, 20, 40, 64)  # D of bilinear sequence regression
 DIMENSIONS = (10, 32)  # d of in-context regression
 FEWEST = 5
 WITHIN = 2.0  # errors: "agrees"
