@@ -6,7 +6,7 @@
 A problem has five modules of six inputs, two of them on, as in the task `modules` (src/tasks/README.md); a network of three hidden
 units makes the labels. Each problem is solved with fixed and with adapted features, sampled exactly where there is time, and the
 same network is trained: L-BFGS from a draw of the prior to a minimum of |y - f|^2 / 2T + |weights|^2 / 2. Results stay in FOLDER,
-and the same command goes on where it stopped. Training needs SciPy. Seeds share nothing; all else of a seed is paired: fewer
+and the same command goes on where it stopped. --record keeps the rows of which FOLDER has nothing. Training needs SciPy. Seeds share nothing; all else of a seed is paired: fewer
 examples are the first of more, and students see the same examples. Everything takes less than an hour on one free core.
 """
 
@@ -361,6 +361,17 @@ def record(folder, jobs):
     return {"kind": "compositions", "made": made, "rows": list(rows.values())}
 
 
+def kept(path, new):
+    """Recorded results without the rows that are new."""
+    def place(row):
+        return tuple(row[name] for name in ("teacher", "seen", "support", "seed", "examples", "student", "width"))
+
+    again = {place(row) for row in new["rows"]}
+    old = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
+    left = [one | {"rows": [row for row in one["rows"] if place(row) not in again]} for one in old]
+    return [one for one in left if one["rows"]]
+
+
 def main():
     parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=10, help="teachers, pairs and inputs of each experiment")
@@ -373,7 +384,8 @@ def main():
         parser.error(f"--only: {', '.join(sorted(unknown))}: allowed: {', '.join(experiments)}")
     jobs = [job for job in jobs if not wanted or job.experiment in wanted]
     if options.record:
-        print(write_summaries([record(Path(options.first), jobs)], options.second, options.force))
+        new = record(Path(options.first), jobs)
+        print(write_summaries([*kept(Path(options.second), new), new], options.second, options.force))
         return
     folder = Path(options.second)
     folder.mkdir(parents=True, exist_ok=True)

@@ -191,7 +191,7 @@ class Checkpoints(ProgramTest):
     """Interrupted runs go on to the same bits."""
 
     def arguments(self, sampler):
-        draws = 3000 if sampler == "exact" else 10000
+        draws = 1500 if sampler == "exact" else 5000
         return ["--set", "model.widths=[3, 6]", "--set", f"sample.sampler={sampler}", "--set",
                 f"sample.draws={draws}", "--set", "sample.warmup=200", "--set",
                 "sample.predictor_draws=50", "--set", "sample.checkpoint_seconds=0.05"]
@@ -305,7 +305,7 @@ class Checkpoints(ProgramTest):
         os.remove(output)
         for change, word in ((["--seed", "77"], "seed = 3, here 77"),
                              (["--set", "model.temperature=0.2"], ", here 0.2"),
-                             (["--set", "sample.draws=70"], "sample.draws = 3000, here 70"),
+                             (["--set", "sample.draws=70"], "sample.draws = 1500, here 70"),
                              (["--set", "task.seed=5"], "task.seed")):
             process = run("sample", self.study, *arguments, "-o", output, *change)
             self.check(process, 78, "point_0", "belongs to another run", word, "--force")
@@ -318,7 +318,7 @@ class Checkpoints(ProgramTest):
         output, arguments, _ = self.interrupted()
         with open(output, "rb") as file:
             before = file.read()
-        for change, *words in ((["--set", "sample.draws=70"], "sample.draws = 3000, here 70"),
+        for change, *words in ((["--set", "sample.draws=70"], "sample.draws = 1500, here 70"),
                                (["--seed", "77", "--set", "model.temperature=0.2"], "seed = 3, here 77; ", ", here 0.2"),
                                (["--shard", "0/2"], "(--shard absent, here 0/2)")):
             for how in ([], ["--dry-run"]):

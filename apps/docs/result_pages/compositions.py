@@ -9,16 +9,20 @@ FORMS = {"after_attention": "`after_attention`", "hyla": "`hyla`", "per_head": "
          "linear": "linear values"}
 TEACHERS = ("after_attention", "hyla")
 EXAMPLES = (30, 60, 120, 240, 480, 960)
+WIDTHS = (5, 20, 100)
 SUPPORTS = ((4, "disconnected"), (4, "connected"), (5, "connected"), (6, "connected"), (8, "connected"), (9, "connected"))
 BASE = {"teacher": "after_attention", "student": "after_attention", "seen": 8, "support": "connected", "examples": 240, "width": 20}
 HYLA = {"teacher": "hyla", "student": "hyla"}
 
 
+def recorded():
+    return [row for result in load("compositions") for row in result["rows"]]
+
+
 def rows(**changes):
     """Those of one setting, by seed."""
-    (result,) = load("compositions")
     wanted = BASE | changes
-    return {row["seed"]: row for row in result["rows"] if all(row[name] == value for name, value in wanted.items())}
+    return {row["seed"]: row for row in recorded() if all(row[name] == value for name, value in wanted.items())}
 
 
 def errors(column, part="held_out", **changes):
@@ -50,6 +54,16 @@ def ladder_table():
     for examples in EXAMPLES:
         cells = ([cell(column, part, examples=examples) for part in ("held_out", "fresh")] for column in COLUMNS)
         body.append([examples, *(", ".join(both) if "-" not in both else "-" for both in cells)])
+    return body
+
+
+def widths_table():
+    """As the ladder, at P = 120; then the trained network at P = 240."""
+    body = [["N", *COLUMNS.values(), "trained, P = 240"]]
+    for width in WIDTHS:
+        cells = ([cell(column, part, examples=120, width=width) for part in ("held_out", "fresh")] for column in COLUMNS)
+        more = [cell("trained", part, width=width) for part in ("held_out", "fresh")]
+        body.append([width, *(", ".join(both) if "-" not in both else "-" for both in (*cells, more))])
     return body
 
 
@@ -110,18 +124,16 @@ def not_additive():
 
 
 def stops():
-    (result,) = load("compositions")
-    trained = [row["trained"]["converged"] for row in result["rows"] if "trained" in row]
+    trained = [row["trained"]["converged"] for row in recorded() if "trained" in row]
     return [str(len(trained)), str(len(trained) - sum(trained))]
 
 
 def mixing():
     """The largest R-hat of the exact samples."""
-    (result,) = load("compositions")
-    return [shown(max(row["exact"]["r_hat"] for row in result["rows"] if "exact" in row), 2)]
+    return [shown(max(row["exact"]["r_hat"] for row in recorded() if "exact" in row), 2)]
 
 
-TABLES = {"compositions-ladder": ladder_table, "compositions-forms": forms_table, "compositions-support": support_table,
+TABLES = {"compositions-ladder": ladder_table, "compositions-widths": widths_table, "compositions-forms": forms_table, "compositions-support": support_table,
           "compositions-claims": claims_table}
 SENTENCES = [
     (PAGE, "At P = 240 the error on pairs never seen is {} in trained networks, {} in the theory with adapted features, and {} in the "
