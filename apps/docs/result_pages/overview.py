@@ -35,7 +35,7 @@ def _hidden_markov():
     paper = published("T24, hidden Markov, 8 seeds")["four paths"]
     here = hidden_markov.over_seeds("four paths")
     ends = {"10": "N = 10:", hidden_markov.GAUSSIAN: "Gaussian process:"}
-    return ["Hidden Markov chains: accuracy", _named(ends.values(), (pair(paper[end], 3) for end in ends)),
+    return ["Hidden Markov chains: accuracy of the theory", _named(ends.values(), (pair(paper[end], 3) for end in ends)),
             _named(ends.values(), (pair(here[end], 3) for end in ends)), "agrees within two errors",
             _link("hidden-markov", "reproduce")]
 
@@ -45,7 +45,7 @@ def _one_shot():
     gain, _ = one_shot.images_claim()
     return ["One-shot images, a seventh of Omniglot: accuracy (%)",
             f"network {published('T24, one-shot images')['accuracy']}, all of Omniglot",
-            f"network {network}; theory less Gaussian process {gain}", "narrow theory beats infinite width",
+            f"network {network}; theory less Gaussian process {gain}", "fewer images; narrow beats infinite",
             _link("one-shot-images", one_shot.OLD, one_shot.FRESH)]
 
 
@@ -100,7 +100,7 @@ def _curves():
 def _validity():
     predictor = validity.claim()[1]
     return [f"The theory against exact samples: {validity.counts()[0]} random problems",
-            f"predictor within {predictor} %, nine of ten problems below load 0.1",
+            f"load below 0.1: predictor within {predictor} % in nine of ten",
             "a table to look up", _link("validity", "validity")]
 
 
@@ -126,7 +126,7 @@ def _posteriors():
 def _known_head():
     first, others = pretrained.rises_on_copies()
     return ["A head whose work is known: rise of the loss", f"without it {first}, without the next {others}",
-            "found in most splits", _link("known-head", "pretrained-heads")]
+            "theory finds it, four of five", _link("known-head", "pretrained-heads")]
 
 
 def _failed_networks():
@@ -148,7 +148,7 @@ def _failed_networks():
         ["SRAVEN made small: accuracy (%)", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
          _link("sraven-small", "sraven-small")],
         ["Readable codes foretell held-out scores: rank correlation, 72 networks",
-         f"given the training score {foretold}; training score {training}", "no effect is shown",
+         f"codes at equal training score {foretold}; training score alone {training}", "no effect is shown",
          _link("decodability", "decodability")]]
 
 
@@ -168,7 +168,7 @@ def _failed_rankings():
         ["Pretrained networks, four data sets", f"theory {change}, gradient {sensitivity}", "gradient sensitivity ranks better",
          _link("pretrained-heads", "pretrained-heads")],
         ["Combined estimate of `rank_heads`, six fresh tasks",
-         f"combined {ranked:.2f}, best single {single:.2f}; ahead in {ranking.tasks_ahead('fixed')} tasks, not 4",
+         f"combined {ranked:.2f}, best single {single:.2f}; leads {ranking.tasks_ahead('fixed')} of 6, claimed 4",
          VERDICT_OF_RANKING, _link("head-ranking", "head-ranking")]]
 
 
