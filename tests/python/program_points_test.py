@@ -1,9 +1,12 @@
 """One point of a result, `point=` of the verbs and `--point` of the commands, against the whole sweep."""
 
+import sys
 import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 
@@ -48,6 +51,12 @@ class Points(unittest.TestCase):
             np.testing.assert_array_equal(alone.points[0].order_parameters[0], whole.points[number].order_parameters[0])
             np.testing.assert_array_equal(alone.points[0].pruning.squared_error_rise, whole.points[number].pruning.squared_error_rise)
         self.assertIn("point=[10, 1.0]", headway.prune(self.swept, point=[10, 1.0]).provenance["command"])
+
+    def test_tables_of_pandas_have_one_order_in_memory_and_from_a_file(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(sys.modules, pandas=SimpleNamespace(DataFrame=list)):
+            file = self.swept.save(Path(folder) / "swept.h5")
+            here, there = self.swept.to_pandas(), headway.read_result(file).to_pandas()
+        self.assertEqual([list(row) for row in here], [list(row) for row in there])
 
     def test_predict_with_one_point(self):
         new = self.given["test_features"]

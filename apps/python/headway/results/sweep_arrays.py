@@ -49,8 +49,8 @@ def _width(widths: tuple[int, ...]) -> int | str:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers and words among attributes, flags as bool."""
-    kept = {name: value for name, value in attributes.items() if isinstance(value, (str, bool, int, float, np.generic))}
+    """The numbers and words among attributes by name, the order in which files have them; flags as bool."""
+    kept = {name: value for name, value in sorted(attributes.items()) if isinstance(value, (str, bool, int, float, np.generic))}
     return {name: bool(value) if name in ("converged", "complete", "defined", "biased") else value for name, value in kept.items()
             if name not in ("widths", "temperature")}
 
