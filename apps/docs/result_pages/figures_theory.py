@@ -64,6 +64,7 @@ def seen_and_held_out():
         axes.set(xscale="log", yscale="log")
         titled(axes, words, "training examples P", "relative squared error" if part == "fresh" else "")
     style.legend_outside(axes)
+    return drawn
 
 
 def value_ladders():
