@@ -43,7 +43,7 @@ class StepsTogether(TrainTest):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
         folder = output + ".checkpoint"
-        end = time.monotonic() + 120
+        end = time.monotonic() + 400
         while len(names_in(folder, "run_")) < 2:
             self.assertIsNone(process.poll(), "it ended too early")
             self.assertLess(time.monotonic(), end, "nothing is ever kept")
