@@ -35,8 +35,7 @@ PAIRS = list(itertools.combinations(range(MODULES), 2))
 FORMS = ("hyla", "after_attention", "per_head", "before_attention", "linear")
 EXAMPLES = (30, 60, 120, 240, 480, 960)
 TEACHERS = ("after_attention", "hyla", "per_head", "before_attention", "linear")
-WIDTHS = (5, 100, 1000)
-WIDEST_SAMPLED = 100
+WIDTHS = (5, 100)
 SUPPORTS = ((4, "disconnected"), (4, "connected"), (5, "connected"), (6, "connected"), (8, "connected"), (9, "connected"))
 
 
@@ -220,8 +219,7 @@ def plan(seeds, exact_seeds):
         add("widths", ("trained",), seeds, teacher=teacher, width=width)
     for width in WIDTHS:
         add("widths", ("trained", "fixed", "adapted"), seeds, teacher="after_attention", examples=120, width=width)
-        if width <= WIDEST_SAMPLED:
-            add("widths", ("exact",), exact_seeds, teacher="after_attention", examples=120, width=width)
+        add("widths", ("exact",), exact_seeds, teacher="after_attention", examples=120, width=width)
     for examples in EXAMPLES[:5]:
         add("ladder", ("fixed", "adapted"), seeds, teacher="after_attention", examples=examples)
     for examples in EXAMPLES[:3]:

@@ -126,7 +126,7 @@ def _posteriors():
 def _known_head():
     first, others = pretrained.rises_on_copies()
     return ["A head whose work is known: rise of the loss", f"without it {first}, without the next {others}",
-            "theory finds it, four of five", _link("known-head", "pretrained-heads")]
+            "found in four of five", _link("known-head", "pretrained-heads")]
 
 
 def _failed_networks():
