@@ -148,7 +148,7 @@ def _failed_networks():
         ["SRAVEN made small: accuracy (%)", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
          _link("sraven-small", "sraven-small")],
         ["Readable codes foretell held-out scores: rank correlation, 72 networks",
-         f"codes at equal training score {foretold}; training score alone {training}", "no effect is shown",
+         f"at equal training score {foretold}; that score {training}", "no effect is shown",
          _link("decodability", "decodability")]]
 
 
