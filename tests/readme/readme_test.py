@@ -97,7 +97,7 @@ class ReadmeTest(unittest.TestCase):
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
-        self.assertIn(f"Over eight data sets the Gaussian process has {ends[2]}, the theory {ends[1]}.", top)
+        self.assertIn(f"Means over eight data sets: Gaussian process {ends[2]}, theory {ends[1]}.", top)
         self.assertIn(f"says {point['accuracy']:.3f} in a hundredth of a second, exact samples {exact:.3f}.", top)
         self.assertIn(f"its entry between the paths (1,1) and (2,1) is {point['U'][0][0][2]:.2f}.", " ".join((ROOT / "README.md").read_text().split()))
 
