@@ -5,9 +5,10 @@
 
 A problem has five modules of six inputs, two of them on, as in the task `modules` (src/tasks/README.md); a network of three hidden
 units makes the labels. Each problem is solved with fixed and with adapted features, sampled exactly where there is time, and the
-same network is trained: L-BFGS from a draw of the prior to a minimum of |y - f|^2 / 2T + |weights|^2 / 2. Results stay in FOLDER,
-and the same command goes on where it stopped. --record keeps the rows of which FOLDER has nothing. Training needs SciPy. Seeds share nothing; all else of a seed is paired: fewer
-examples are the first of more, and students see the same examples. Everything takes less than an hour on one free core.
+same network is trained: L-BFGS from a draw of the prior to a minimum of |y - f|^2 / 2T + |weights|^2 / 2. Training needs SciPy.
+Results stay in FOLDER, and the same command goes on where it stopped. --record keeps recorded rows of which FOLDER has nothing, and
+replaces the others as a whole. Seeds share nothing. All else of a seed is paired: fewer examples are the first of more, and students
+see the same examples. Everything takes one to two hours of one core.
 """
 
 import itertools
@@ -25,7 +26,7 @@ import numpy as np  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
-from recording import parser_of, relative  # noqa: E402
+from recording import kept, parser_of, relative  # noqa: E402
 
 MODULES, INPUTS, TEACHER_WIDTH = 5, 6, 3
 TEMPERATURE = 0.01  # and the variance of the label noise
@@ -361,15 +362,9 @@ def record(folder, jobs):
     return {"kind": "compositions", "made": made, "rows": list(rows.values())}
 
 
-def kept(path, new):
-    """Recorded results without the rows that are new."""
-    def place(row):
-        return tuple(row[name] for name in ("teacher", "seen", "support", "seed", "examples", "student", "width"))
-
-    again = {place(row) for row in new["rows"]}
-    old = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
-    left = [one | {"rows": [row for row in one["rows"] if place(row) not in again]} for one in old]
-    return [one for one in left if one["rows"]]
+def place(row):
+    """What tells a row of the record from all others."""
+    return tuple(row[name] for name in ("teacher", "seen", "support", "seed", "examples", "student", "width"))
 
 
 def main():
@@ -385,7 +380,9 @@ def main():
     jobs = [job for job in jobs if not wanted or job.experiment in wanted]
     if options.record:
         new = record(Path(options.first), jobs)
-        print(write_summaries([*kept(Path(options.second), new), new], options.second, options.force))
+        again = {place(row) for row in new["rows"]}
+        left = kept(Path(options.second), lambda row: place(row) in again)
+        print(write_summaries([*left, new], options.second, options.force))
         return
     folder = Path(options.second)
     folder.mkdir(parents=True, exist_ok=True)

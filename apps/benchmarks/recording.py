@@ -1,6 +1,7 @@
 """What the scripts share that make the data of pages of results: `PROGRAM FOLDER` computes, `--record FOLDER FILE.json` writes."""
 
 import argparse
+import json
 
 import numpy as np
 
@@ -12,6 +13,13 @@ def parser_of(about):
     parser.add_argument("second", metavar="FOLDER|FILE.json")
     parser.add_argument("--force", action="store_true", help="replace the file")
     return parser
+
+
+def kept(path, again):
+    """What a file has recorded, without the rows for which `again(row)` is true: they are recorded again, each as a whole."""
+    recorded = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
+    left = [one | {"rows": [row for row in one["rows"] if not again(row)]} for one in recorded]
+    return [one for one in left if one["rows"]]
 
 
 def relative(theory, mean):

@@ -8,7 +8,7 @@
 #                                     which are installed only where the system has them
 #   DOCS=on                           adds what builds the site of the documentation (make docs), with the compiler of its
 #                                     live page (emscripten: 110 MB to load, 800 MB on the disk)
-#   TESTING=on                        adds what only tests need: that, a Slurm of one node, started and ended by its test,
+#   TESTING=on                        adds what only tests need: that, what `make packages` runs, a Slurm of one node, started and ended by its test,
 #                                     a browser that looks at the pages, zsh, and the compiler of tests with sanitizers
 #   PACKAGING=on                      adds what `make packages` runs
 #   LINT=on                           adds what `make lint` runs
@@ -37,7 +37,7 @@ browser_packages="chromium"
 shell_packages="zsh"
 [ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages='' shell_packages=''
 packaging_packages="file dpkg-dev"
-[ "${PACKAGING:-off}" = on ] || packaging_packages=
+[ "${PACKAGING:-off}${TESTING:-off}" != offoff ] || packaging_packages=
 lint_packages="cppcheck clang-tidy"
 [ "${LINT:-off}" = on ] || lint_packages=
 clang_packages="clang libclang-rt-dev libomp-dev"

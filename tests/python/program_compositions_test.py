@@ -1,5 +1,6 @@
 """The script behind the page on compositional generalisation: its networks are those of the program, and its numbers are right."""
 
+import json
 import os
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import numpy as np
 sys.path.insert(0, str(Path(os.environ.get("HEADWAY_SOURCE_DIR", ".")) / "apps/benchmarks"))
 import compositions
 import program
+import recording
 from compositions import Job, Network, Problem
 
 
@@ -48,6 +50,16 @@ class Networks(unittest.TestCase):
             found = compositions.columns_of(job, Path(folder))
         self.assertLess(found["gaussian_process"]["not_additive"], 1e-12)
         self.assertGreater(found["fixed"]["not_additive"], 1e-9)  # its U has entries between heads
+
+
+class Records(unittest.TestCase):
+    def test_rows_that_are_not_recorded_again_are_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "record.json"
+            self.assertEqual(recording.kept(file, bool), [])
+            made = [{"made": {}, "rows": [{"seed": 1}, {"seed": 2}]}, {"made": {}, "rows": [{"seed": 3}]}]
+            file.write_text(json.dumps({"results": made}))
+            self.assertEqual(recording.kept(file, lambda row: row["seed"] > 1), [{"made": {}, "rows": [{"seed": 1}]}])
 
 
 class Problems(unittest.TestCase):
