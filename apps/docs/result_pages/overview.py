@@ -18,7 +18,7 @@ import sraven
 import texts
 import validity
 import value_validity
-from recorded import average, load, pair, published
+from recorded import average, difference, load, mean_and_error, pair, published
 
 
 def _link(name, *files):
@@ -36,7 +36,8 @@ def _hidden_markov():
     here = hidden_markov.over_seeds("four paths")
     ends = {"10": "N = 10:", hidden_markov.GAUSSIAN: "Gaussian process:"}
     return ["Hidden Markov chains: accuracy of the theory", _named(ends.values(), (pair(paper[end], 3) for end in ends)),
-            _named(ends.values(), (pair(here[end], 3) for end in ends)), "agrees within two errors",
+            _named(ends.values(), (pair(here[end], 3) for end in ends)),
+            panels.verdict(panels.apart(here[end], paper[end]) for end in ends),
             _link("hidden-markov", "reproduce")]
 
 
@@ -45,8 +46,13 @@ def _one_shot():
     gain, _ = one_shot.images_claim()
     return ["One-shot images, a seventh of Omniglot: accuracy (%)",
             f"network {published('T24, one-shot images')['accuracy']}, all of Omniglot",
-            f"network {network}; theory less Gaussian process {gain}", "fewer images; narrow beats infinite",
+            f"network {network}; theory less Gaussian process {gain}", "differs: fewer images",
             _link("one-shot-images", one_shot.OLD, one_shot.FRESH)]
+
+
+def _verdict_of_variants(task):
+    distances = panels.distances_of(task)
+    return panels.verdict(distances[name] for name in ("softmax", "hyla"))
 
 
 def _fuzzy_logic():
@@ -54,22 +60,23 @@ def _fuzzy_logic():
     names = ("softmax", "HYLA")
     return ["Fuzzy logic: held-out $R^2$ x 100", _named(names, (pair(paper[name.lower()]) for name in names)),
             _named(names, (average(map(fuzzy_logic.held_out, runs[name.lower()])) for name in names)),
-            "order as published", _link("fuzzy-logic", "fuzzy-logic-reference")]
+            _verdict_of_variants("fuzzy logic"), _link("fuzzy-logic", "fuzzy-logic-reference")]
 
 
 def _ablation():
-    paper, mixed = published(fuzzy_logic.PAPER), ("values mixed", "not mixed")
-    groups = [average(paper[name][0] for name in group if name in paper)
-              for group in (fuzzy_logic.MIXED, fuzzy_logic.NOT_MIXED)]
-    return ["Attention ablation, variants without softmax: held-out $R^2$ x 100", _named(mixed, groups),
-            _named(mixed, fuzzy_logic.ablation_claim()), "mixing values helps, without softmax",
+    paper, groups = published(fuzzy_logic.PAPER), (fuzzy_logic.MIXED, fuzzy_logic.NOT_MIXED)
+    gains = [difference(*map(mean_and_error, pairs)) for pairs in (
+        [[paper[name][0] for name in group if name in paper] for group in groups],
+        [list(map(fuzzy_logic.at_the_end, group)) for group in groups])]
+    return ["Attention ablation without softmax: mixing values adds, in $R^2$ x 100", *map(pair, gains),
+            panels.verdict([panels.apart(*gains)]),
             _link("attention-ablation", "attention-ablation")]
 
 
 def _sraven():
     paper, (softmax, _, hyla) = published(sraven.PAPER), sraven.reference_means(sraven.full())
     return ["SRAVEN: accuracy (%) on held-out rule sets", f"softmax {pair(paper['softmax'])}, HYLA {pair(paper['hyla'])}",
-            f"softmax {softmax}, HYLA {hyla}", "order as published",
+            f"softmax {softmax}, HYLA {hyla}", _verdict_of_variants("SRAVEN"),
             _link("sraven", "sraven-full-length", "sraven-tf32", "sraven-bf16")]
 
 
@@ -77,17 +84,17 @@ def _codes():
     least, most, chance = codes.terms_of_trained()
     low, high, _ = codes.sraven_claim()
     return [
-        ["Fuzzy logic: terms read off codes, F1", "a figure", f"{least} to {most}, chance {chance}",
-         "terms readable, HYLA not ahead", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
-        ["SRAVEN: rules read off codes, accuracy", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}",
-         "HYLA not ahead on rules", _link("sraven-codes", "sraven-full-length-latents", "sraven-tf32-latents",
+        ["Fuzzy logic: terms read off codes, F1", "a figure", f"{least} to {most}, chance {chance}; HYLA not ahead",
+         "no numbers to compare", _link("fuzzy-logic-codes", "fuzzy-logic-latents")],
+        ["SRAVEN: rules read off codes, accuracy", "a figure", f"{low} to {high}, chance {float(codes.sraven_chances()[0]):.2f}; HYLA not ahead",
+         "no numbers to compare", _link("sraven-codes", "sraven-full-length-latents", "sraven-tf32-latents",
                "sraven-small-latents")]]
 
 
 def _panels():
     agree, differ, rest = panels.counts()
     return ["All panels of both papers", "figures and tables", f"{agree} agree, {differ} differs, {rest} not run or without numbers",
-            "most that were run agree", "[page](published-figures.md), [data](../studies/published.json)"]
+            f"{agree} of {int(agree) + int(differ)} compared agree", "[page](published-figures.md), [data](../studies/published.json)"]
 
 
 def _curves():
@@ -114,7 +121,7 @@ def _value_validity():
 
 def _text():
     return ["Text made small: bits per byte", "another text", _named(("bytes", "byte pairs"), texts.claim()),
-            "runs end to end", _link("text", "text-small", "text-bpe-small")]
+            "other data", _link("text", "text-small", "text-bpe-small")]
 
 
 def _posteriors():

@@ -27,6 +27,7 @@ def most_by_chance(count):
 
 
 def verdict(distances):
+    distances = list(distances)
     far = [one for one in distances if one > most_by_chance(len(distances))]
     if not far:
         return f"agrees: {max(distances):.1f} errors" + (" at most" if len(distances) > 1 else "")
