@@ -97,7 +97,7 @@ class ReadmeTest(unittest.TestCase):
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
-        self.assertIn(f"Means over eight data sets: Gaussian process {ends[2]}, theory {ends[1]}.", top)
+        self.assertIn(f"Over eight data sets, with standard errors: Gaussian process {ends[2]}, theory {ends[1]}.", top)
         self.assertIn(f"says {point['accuracy']:.3f} in a hundredth of a second, exact samples {exact:.3f}.", top)
         self.assertIn(f"its entry between the paths (1,1) and (2,1) is {point['U'][0][0][2]:.2f}.", " ".join((ROOT / "README.md").read_text().split()))
 
@@ -140,7 +140,7 @@ class DemoTest(unittest.TestCase):
             of_samples = {"theory_against_samples.png", "traces.png", "where_the_theory_ends.png"}
             self.assertEqual(len({path.name for path in figures.iterdir()} | of_samples), 11)
         readme = (ROOT / "README.md").read_text()
-        self.assertIn("eleven figures in `results/hmm-four-paths-figures/`", " ".join(readme.split()))
+        self.assertIn("draws eleven figures", " ".join(readme.split()))
 
 
 if __name__ == "__main__":

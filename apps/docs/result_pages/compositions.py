@@ -86,8 +86,8 @@ def support_table():
 
 def row():
     """Of the overview."""
-    return ["Pairs of modules never seen, 240 examples: squared error", f"theory {cell('adapted')}, trained {cell('trained')}, process "
-            f"{cell('gaussian_process')}", "theory follows trained networks", "[page](compositions.md), [data](compositions.json)"]
+    return ["Pairs of modules never seen, 240 examples: squared error", f"theory {cell('adapted')}, trained {cell('trained')}, infinite width "
+            f"{cell('gaussian_process')}", "theory near trained networks", "[page](compositions.md), [data](compositions.json)"]
 
 
 def claim():

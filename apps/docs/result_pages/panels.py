@@ -28,9 +28,10 @@ def most_by_chance(count):
 
 def verdict(distances):
     distances = list(distances)
-    far = [one for one in distances if one > most_by_chance(len(distances))]
+    limit = most_by_chance(len(distances))
+    far = [one for one in distances if one > limit]
     if not far:
-        return f"agrees: {max(distances):.1f} errors" + (" at most" if len(distances) > 1 else "")
+        return f"agrees: {max(distances):.1f} of {limit:.1f} errors"
     return f"differs by {max(far):.1f} errors" + (f", {len(far)} of {len(distances)}" if len(distances) > 1 else "")
 
 

@@ -78,6 +78,22 @@ TEST_CASE("with one head the saddle point is the root of a one-dimensional equat
                Catch::Matchers::WithinRel(0.5 * (bracket.first + bracket.second), 1e-6));
 }
 
+TEST_CASE("a path that carries the noise of another one is subtracted (eq. 89)") {
+  test::TheoryCase c = random_case({2}, 1, 9, 3, 37);
+  c.architecture.widths = {10, 10};
+  c.architecture.variances = {1, 1, 1};
+  Rng rng(5, StreamPurpose::kTests);
+  VectorXd beta = test::random_matrix(3, 1, rng).col(0);
+  beta *= std::sqrt(6.0) / beta.norm();
+  c.labels = (c.features.leftCols(3) - c.features.rightCols(3)) * beta;
+  const theory::SaddlePoint s = solve(c, 1e-9);
+  // The numbers are those of the lecture notes, from their two quadratic equations.
+  MatrixXd expected(2, 2);
+  expected << 1.21295373, -0.41787964, -0.41787964, 1.21295373;
+  REQUIRE(relative_error(s.order_parameters.at(1), expected) < 1e-6);
+  REQUIRE_THAT(s.order_parameters.at(2)(0, 0), Catch::Matchers::WithinRel(1.13582012, 1e-6));
+}
+
 TEST_CASE("infinite temperature and infinite width give the Gaussian process") {
   test::TheoryCase c = random_case({2, 2}, 1, 10, 4, 41);
   const theory::OrderParameters gp = theory::gaussian_process_order_parameters(c.architecture);
