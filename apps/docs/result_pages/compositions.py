@@ -86,7 +86,7 @@ def support_table():
 
 def row():
     """Of the overview."""
-    return ["Pairs of modules never seen, 240 examples: squared error", f"theory {cell('adapted')}, trained {cell('trained')}, infinite width "
+    return ["Pairs of modules never seen, 240 examples: squared error", f"theory {cell('adapted')}, trained {cell('trained')}, GP "
             f"{cell('gaussian_process')}", "theory near trained networks", "[page](compositions.md), [data](compositions.json)"]
 
 

@@ -120,7 +120,7 @@ def _validity():
 def _value_validity():
     predictor, _, below_a_fifth, _ = value_validity.levels()
     count = value_validity.counts()[0]
-    return [f"Value networks against exact samples: {count} problems",
+    return [f"Values with a hidden layer against exact samples: {count} problems",
             f"predictor within 5 % in {predictor}, within 20 % in {below_a_fifth}",
             "rough: look it up", _link("value-validity", "value-validity")]
 
@@ -161,7 +161,7 @@ def _failed_networks():
         ["SRAVEN made small: accuracy (%)", f"HYLA less softmax {sraven.small_claim()[0]}", "no effect is shown",
          _link("sraven-small", "sraven-small")],
         ["Readable codes foretell held-out scores: rank correlation, 72 networks",
-         f"given the training score {foretold}; the training score itself {training}", "no effect is shown",
+         f"given training score {foretold}; training score alone {training}", "no effect is shown",
          _link("decodability", "decodability")]]
 
 
@@ -228,4 +228,9 @@ def _compared_and_agree():
     return [str(int(agree) + int(differ)), agree]
 
 
-SENTENCES = [("results/README.md", "Of {} panels that could be compared {} agree.", _compared_and_agree)]
+def _leads():
+    return [average(panels.leads(task)) for task in ("fuzzy logic", "SRAVEN")]
+
+
+SENTENCES = [("results/README.md", "Of {} panels that could be compared {} agree.", _compared_and_agree),
+             ("results/README.md", "as published: fuzzy logic by {}, SRAVEN by {}.", _leads)]
