@@ -78,7 +78,7 @@ TEST_CASE("with one head the saddle point is the root of a one-dimensional equat
                Catch::Matchers::WithinRel(0.5 * (bracket.first + bracket.second), 1e-6));
 }
 
-TEST_CASE("a path that carries the noise of another one is subtracted (eq. 89)") {
+TEST_CASE("a path that carries the noise of another one loses to their difference (eq. 90)") {
   test::TheoryCase c = random_case({2}, 1, 9, 3, 37);
   c.architecture.widths = {10, 10};
   c.architecture.variances = {1, 1, 1};
