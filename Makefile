@@ -23,6 +23,8 @@ SEED ?= 1
 # TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without). TORCH=FOLDER takes that
 # one. Without it the build takes the system's.
 TORCH ?=
+# LONG=on runs the long tests, too. They take as long as all others with the build, and are for changes that are ready.
+LONG ?= off
 
 HEADWAY := build/release/bin/headway
 CCACHE := $(shell command -v ccache 2>/dev/null)
@@ -35,7 +37,7 @@ CONFIGURE := -DCMAKE_UNITY_BUILD=$(UNITY) -DHEADWAY_PYTHON=$(PYTHON) -DHEADWAY_T
 
 help:
 	@echo 'make demo       install what is missing, build, solve $(STUDY), sample its posterior, draw the figures'
-	@echo 'make test       the same set-up, then every test that continuous integration runs'
+	@echo 'make test       the same set-up, then every test that continuous integration runs (LONG=on: the long ones, too)'
 	@echo 'make test-processors  the tests of numbers with kernels for SSE3, AVX2 and AVX-512, as far as this processor has them'
 	@echo 'make build      the program $(HEADWAY) and the extension module of the Python package'
 	@echo 'make docs       the site of the documentation, in build/docs/site (FIGURES=quick leaves out results that take minutes)'
@@ -93,9 +95,9 @@ SANITIZING = $(if $(wildcard build/asan/CMakeCache.txt),,$(shell printf '$(PROBE
 
 test: export TESTING = on
 test: dependencies
-	@cmake --preset ci $(CONFIGURE) --log-level=NOTICE
+	@cmake --preset ci $(CONFIGURE) -DHEADWAY_LONG_TESTS=$(if $(filter on,$(LONG)),ON,OFF) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
-	@ctest --preset ci --parallel $$(($(JOBS) + 2))  # some tests wait
+	@ctest --preset $(if $(filter on,$(LONG)),all,ci) --parallel $$(($(JOBS) + 2))  # some tests wait
 
 # Every unit test, and the whole library, under the address and undefined-behaviour sanitizers.
 sanitize: export TESTING = on
