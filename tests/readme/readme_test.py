@@ -99,7 +99,7 @@ class ReadmeTest(unittest.TestCase):
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
         self.assertIn(f"Over eight data sets, with standard errors: Gaussian process {ends[2]}, theory {ends[1]}.", top)
         self.assertIn(f"says {point['accuracy']:.3f} in a hundredth of a second, exact samples {exact:.3f}.", top)
-        self.assertIn(f"off the diagonal, $U_1$ has {point['U'][0][0][2]:.2f}.", " ".join((ROOT / "README.md").read_text().split()))
+        self.assertIn(f"off the diagonal, $U_1$ has {point['U'][0][0][2]:.2f} for the paths (1,1) and (2,1).", " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_comment_on_own_arrays_is_what_they_give(self):
         block = next(block.text for block in blocks((ROOT / "README.md").read_text()) if "import numpy as np\n" in block.text)

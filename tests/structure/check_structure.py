@@ -3,12 +3,13 @@
     python3 check_structure.py [--root DIR]      DIR: the tree to read, by default the one this file is in
 
 The rules: documented types in the headers that users call; the length of files and functions, and their parameters; names
-that both versions of Catch2 have; no bound that a NaN keeps; one version; the top level; no leftovers (paths of one machine,
+that both versions of Catch2 have; no bound that a NaN keeps; one version; the top level; long tests that exist; no leftovers (paths of one machine,
 to-do notes, numbers of a tracker). check_includes.py checks includes, check_documents.py what documents and comments refer to.
 `RulesCatchViolations` runs the same checks on a small tree that breaks each of them.
 """
 
 import ast
+import json
 import pathlib
 import re
 import unittest
@@ -202,6 +203,19 @@ def top_level_faults(root):
             for top in sorted(tops) if top not in TOP_LEVEL and not top.startswith(".")]
 
 
+def long_test_faults(root):
+    """What `make test` leaves out by name, in CMakePresets.json, are tests that there are."""
+    presets = json.loads((root / "CMakePresets.json").read_text())["testPresets"]
+    (left_out,) = [one["filter"]["exclude"]["name"] for one in presets if one["name"] == "ci"]
+    names = []
+    for label, several, ending, one in re.findall(r"(\w+)\\\.(?:\(([^()]*)\)(\w*)|([^|()]+))", left_out):
+        names += [(label, name + ending) for name in (one or several).split("|") if not re.search(r"[*\[]", name)]
+    known = {pathlib.PurePath(name).stem for name in files_of(root) if name.startswith("tests/")}
+    known |= set(re.findall(r"\w+", "".join((root / name).read_text() for name in files_of(root)
+                                            if name.startswith("tests/") and name.endswith("CMakeLists.txt"))))
+    return [f"CMakePresets.json: {label}.{name} is left out, and there is no such test" for label, name in names if name not in known]
+
+
 class SourcesKeepTheRules(RealTree):
     def test_tree_is_there(self):
         self.assertGreater(len(sources_of(ROOT)), 20)
@@ -229,6 +243,9 @@ class SourcesKeepTheRules(RealTree):
 
     def test_top_level_is_what_it_should_be(self):
         self.check(top_level_faults(ROOT))
+
+    def test_long_tests_are_there(self):
+        self.check(long_test_faults(ROOT))
 
 
 class RulesCatchViolations(MadeTree):
@@ -302,6 +319,13 @@ class RulesCatchViolations(MadeTree):
     def test_top_level(self):
         tree = {"README.md": "", ".gitignore": "", "src/a.cpp": "", "cmake/a.cmake": "", "NOTES.md": ""}
         self.assertEqual(len(self.faults(top_level_faults, files=tree)), 2)
+
+    def test_long_tests(self):
+        left_out = r"^(statistical\..*|cli\.(kept_test|gone_test|site)|golden\.lost|python\.(notebook_[a-z_]*|kept|lost)_test)$"
+        presets = {"testPresets": [{"name": "ci", "filter": {"exclude": {"name": left_out}}}]}
+        tree = {"CMakePresets.json": json.dumps(presets), "tests/cli/kept_test.py": "", "tests/a/CMakeLists.txt": "add_test(NAME cli.site)"}
+        self.assertEqual([fault.split()[1] for fault in self.faults(long_test_faults, files=tree)],
+                         ["cli.gone_test", "golden.lost", "python.lost_test"])
 
 
 if __name__ == "__main__":
