@@ -25,12 +25,13 @@ import ranking
 import removal
 import sraven
 import texts
+import training_speed
 import transition
 import validity
 import value_validity
 
 PARTS = (overview, panels, hidden_markov, posteriors, one_shot, fuzzy_logic, sraven, codes, decodability_tables, removal, hyla_kernel, pretrained,
-         ranking, learned, transition, texts, validity, value_validity, curves, compositions)
+         ranking, learned, transition, texts, training_speed, validity, value_validity, curves, compositions)
 TABLES = {name: make for part in PARTS for name, make in part.TABLES.items()}
 SENTENCES = [sentence for part in PARTS for sentence in part.SENTENCES]
 
@@ -41,7 +42,7 @@ NUMBER = r"(-?[\d.,]*\d(?:\s+\+-\s+[\d.]*\d)?)"
 def documents():
     """{path below the root: text} of all pages that may have tables or such sentences."""
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-            for folder in ("data/results", "data/studies") for path in sorted((ROOT / folder).glob("*.md"))}
+            for folder in ("data/results", "data/studies", "apps/benchmarks") for path in sorted((ROOT / folder).glob("*.md"))}
 
 
 def markdown(rows):
