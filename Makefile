@@ -93,21 +93,21 @@ PROBE := \#include <omp.h>\nint main() {}\n
 SANITIZING = $(if $(wildcard build/asan/CMakeCache.txt),,$(shell printf '$(PROBE)' | \
   clang++ -fopenmp -fsanitize=address,undefined -x c++ -o /dev/null - 2>/dev/null && echo -DCMAKE_CXX_COMPILER=clang++))
 
-test: export TESTING = on
+test: export TESTING = $(if $(filter on,$(LONG)),on,short)
 test: dependencies
 	@cmake --preset ci $(CONFIGURE) -DHEADWAY_LONG_TESTS=$(if $(filter on,$(LONG)),ON,OFF) --log-level=NOTICE
 	@cmake --build --preset ci --parallel $(JOBS)
 	@ctest --preset $(if $(filter on,$(LONG)),all,ci) --parallel $$(($(JOBS) + 2))  # some tests wait
 
 # Every unit test, and the whole library, under the address and undefined-behaviour sanitizers.
-sanitize: export TESTING = on
+sanitize: export FUZZING = on
 sanitize: dependencies
 	@cmake --preset asan $(CONFIGURE) $(SANITIZING) --log-level=NOTICE
 	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests
 	@ctest --preset asan --parallel $$(($(JOBS) + 1))
 
 # OpenBLAS's kernels of three generations of processors: what a test asks of rounding must hold with each.
-test-processors: export TESTING = on
+test-processors: export TESTING = short
 test-processors: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE
 	@cmake --build --preset release --parallel $(JOBS)

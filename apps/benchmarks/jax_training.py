@@ -286,7 +286,7 @@ def record(program, file, repeats):
                 row["jax_milliseconds"] = round(1e3 * seconds, 1)
             rows.append(row)
     first, peak = text.splitlines()[:2]
-    made = {"command": "jax_training.py BENCHMARK_TRAINING --record FILE.json", "git_commit": git(["git", "rev-parse", "HEAD"]).stdout.strip(),
+    made = {"command": "jax_training.py BENCHMARK_TRAINING --record training-speed.json", "git_commit": git(["git", "rev-parse", "HEAD"]).stdout.strip(),
             "libtorch": re.search(r"LibTorch ([\d.]+\d)", first)[1], "jax": jax.__version__, "about": first}
     result = {"kind": "training_speed", "made": made, "peak_gflops": float(re.search(r"([\d.]+) GF/s", peak)[1]), "rows": rows}
     Path(file).write_text(json.dumps({"results": [result]}, indent=1) + "\n", encoding="utf-8")

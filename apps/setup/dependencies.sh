@@ -8,11 +8,12 @@
 #                                     which are installed only where the system has them
 #   DOCS=on                           adds what builds the site of the documentation (make docs), with the compiler of its
 #                                     live page (emscripten: 110 MB to load, 800 MB on the disk)
-#   TESTING=on                        adds what only tests need: that, what `make packages` runs, a Slurm of one node, started and ended by its test,
-#                                     a browser that looks at the pages, zsh, and the compiler of tests with sanitizers
+#   TESTING=short                     adds what `make test` needs: zsh
+#   TESTING=on                        adds what all tests need: that, what DOCS and PACKAGING add but emscripten, a Slurm of one node, started and
+#                                     ended by its test, and a browser that looks at the pages
 #   PACKAGING=on                      adds what `make packages` runs
 #   LINT=on                           adds what `make lint` runs
-#   FUZZING=on                        adds the compiler of `make fuzz`
+#   FUZZING=on                        adds the compiler of `make fuzz` and `make sanitize`
 # shellcheck disable=SC2086,SC1091  # the package lists are meant to split into words
 set -eu
 
@@ -35,16 +36,17 @@ scalapack_packages="libscalapack-openmpi-dev"
 slurm_packages="slurmctld slurmd slurm-client munge"
 browser_packages="chromium"
 shell_packages="zsh"
-[ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages='' shell_packages=''
+[ "${TESTING:-off}" != off ] || shell_packages=
+[ "${TESTING:-off}" = on ] || slurm_packages='' browser_packages=''
 packaging_packages="file dpkg-dev"
-[ "${PACKAGING:-off}${TESTING:-off}" != offoff ] || packaging_packages=
+[ "${PACKAGING:-off}" = on ] || [ "${TESTING:-off}" = on ] || packaging_packages=
 lint_packages="cppcheck clang-tidy"
 [ "${LINT:-off}" = on ] || lint_packages=
 clang_packages="clang libclang-rt-dev libomp-dev"
-[ "${TESTING:-off}${FUZZING:-off}" != offoff ] || clang_packages=
+[ "${FUZZING:-off}" = on ] || clang_packages=
 docs_packages="doxygen furo python3-myst-parser python3-sphinx libjs-mathjax"
 [ "${DOCS:-off}" = off ] || docs_packages="$docs_packages python3-sklearn emscripten" # a figure of the gallery; the live page
-[ "${DOCS:-off}${TESTING:-off}" != offoff ] || docs_packages=
+[ "${DOCS:-off}" != off ] || [ "${TESTING:-off}" = on ] || docs_packages=
 
 if [ "${1:-}" = "--list" ]; then
   printf '%s\n' $packages $text_packages $training_packages $mpi_packages $scalapack_packages \

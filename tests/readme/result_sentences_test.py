@@ -54,7 +54,7 @@ class SentencesAboutHeads(unittest.TestCase):
             self.assertTrue(panels.verdict([panels.apart(lead, (share * paper[0], paper[1]))]).startswith("agrees"))
         fuzzy = panels.distances_of("fuzzy logic")
         self.assertEqual(max(fuzzy, key=fuzzy.get), "softmax")
-        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs by 2.1 errors", "agrees: 2.1 of 2.3 errors"])
+        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs by 2.1 errors", "agrees: 2.1 errors, limit 2.3"])
 
     def test_intervals_of_rankings(self):
         self.assertEqual(sum(share < 0.85 for share in ranking.shares_by_count(ranking.coverage)), 4)

@@ -73,7 +73,7 @@ def _ablation():
     gains = [difference(*map(mean_and_error, pairs)) for pairs in (
         [[paper[name][0] for name in group if name in paper] for group in groups],
         [list(map(fuzzy_logic.at_the_end, group)) for group in groups])]
-    return ["Attention ablation without softmax: mixing values adds, in $R^2$ x 100", *map(pair, gains),
+    return ["Ablation on fuzzy logic, no softmax: mixing values over heads adds", *map(pair, gains),
             panels.verdict([panels.apart(*gains)]),
             _link("attention-ablation", "attention-ablation")]
 
@@ -99,7 +99,8 @@ def _codes():
 
 def _panels():
     agree, differ, rest = panels.counts()
-    return ["All panels of both papers", "figures and tables", f"{agree} agree, {differ} differs, {rest} not run or without numbers",
+    return [f"All panels of both papers: {rest} not run or without numbers", "figures and tables",
+            "agree: " + ", ".join(f"{name} {count}" for name, count in panels.agreeing().items()),
             f"{agree} of {int(agree) + int(differ)} compared agree", "[page](published-figures.md), [data](../studies/published.json)"]
 
 
@@ -153,8 +154,8 @@ def _failed_networks():
          "HYLA's lead is not confirmed", _link("fuzzy-logic-scaling", "fuzzy-logic-scaling", "fuzzy-logic-embedding")],
         ["Fuzzy logic made small: HYLA less softmax, fresh seeds", f"decoder alone {decoder}, with an encoder {encoder}",
          "no lead is shown", _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
-        ["Fuzzy logic made small, authors' first embedding: HYLA less softmax",
-         "{2}; with our embedding {1}".format(*fuzzy_logic.embedding_table()[-1]),
+        ["Fuzzy logic made small: HYLA's lead with the authors' first embedding",
+         "{2}, less that with ours {3}".format(*fuzzy_logic.embedding_table()[-1]),
          "no effect is shown", _link("fuzzy-logic-small", "fuzzy-logic-embedding")],
         ["SRAVEN at a fifth of the length: accuracy (%)", f"softmax {early['softmax']}, HYLA {early['hyla']}",
          "no effect is shown", _link("sraven-fifth", "sraven-reference", "sraven-latents")],

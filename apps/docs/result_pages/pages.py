@@ -45,6 +45,11 @@ def documents():
             for folder in ("data/results", "data/studies", "apps/benchmarks") for path in sorted((ROOT / folder).glob("*.md"))}
 
 
+def path_of(page):
+    """Pages are named as seen from data."""
+    return page.removeprefix("../") if page.startswith("../") else f"data/{page}"
+
+
 def markdown(rows):
     header, *body = [[str(cell) for cell in row] for row in rows]
     if any(len(row) != len(header) for row in body):
@@ -81,7 +86,7 @@ def renewed(name, text, faults):
     text = BLOCK.sub(lambda found: found[1] + markdown(TABLES[found[2]]()) + found[4] if found[2] in TABLES else found[0],
                      text)
     for page, words, numbers in SENTENCES:
-        if name == f"data/{page}":
+        if name == path_of(page):
             try:
                 text = with_numbers(text, words, numbers())
             except LookupError as error:
@@ -101,5 +106,5 @@ def check(pages=None):
             faults += [f"{name}: should be: {line}" for line in new.splitlines() if line not in old_lines]
     used = {found[1] for text in pages.values() for found in BLOCK.findall(text)}
     faults += [f"no page shows the table {table}" for table in TABLES if table not in used]
-    faults += [f"data/{page}: there is no such page" for page, _, _ in SENTENCES if f"data/{page}" not in pages]
+    faults += [f"{path_of(page)}: there is no such page" for page, _, _ in SENTENCES if path_of(page) not in pages]
     return differing, faults

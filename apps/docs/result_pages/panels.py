@@ -1,6 +1,7 @@
 """The panels of the two papers beside what was found here, each with a verdict."""
 
 import math
+import re
 import statistics
 
 import codes
@@ -31,7 +32,7 @@ def verdict(distances):
     limit = most_by_chance(len(distances))
     far = [one for one in distances if one > limit]
     if not far:
-        return f"agrees: {max(distances):.1f} of {limit:.1f} errors"
+        return f"agrees: {max(distances):.1f} errors, limit {limit:.1f}"
     return f"differs by {max(far):.1f} errors" + (f", {len(far)} of {len(distances)}" if len(distances) > 1 else "")
 
 
@@ -170,6 +171,14 @@ def _s25():
 
 def table():
     return [["paper, figure", "panel", "published", "here", "verdict", ""], *_t24(), *_s25()]
+
+
+def agreeing():
+    """How many panels agree, by experiment."""
+    pages = [re.search(r"\(([\w-]+)\.md", row[-1])[1] for row in table()[1:] if row[4].startswith("agrees")]
+    return {name: sum(page in of for page in pages) for name, of in (
+        ("hidden Markov", ("hidden-markov",)), ("one-shot", ("one-shot-images", "one-shot-heads")),
+        ("fuzzy logic", ("fuzzy-logic", "attention-ablation")), ("SRAVEN", ("sraven",)))}
 
 
 def counts():
