@@ -1,5 +1,5 @@
 # How draw.py builds the library that it changes: each source by itself, so that one change costs one compilation, at -O1,
-# and with assertions, as in a debug build. Tests and program are built as always.
+# and with the assertions that the sanitized tree of `make test` has, too. Tests and program are built as always.
 function(headway_prepare_mutations)
   get_property(targets GLOBAL PROPERTY HEADWAY_MODULES)
   list(TRANSFORM targets PREPEND headway_)
