@@ -12,7 +12,8 @@ with RoPE (4 layers, 256 tokens, batch 8). Attention is softmax, linear or hyla.
 One thread, float32, processor time, the best of N (3) medians: others may use the machine. Compilation is left out.
 
 --record writes the times of every attention, of Headway and of LibTorch's own operations, and those of JAX: the data of tables in
-README.md beside this file.
+README.md beside this file. For a narrower instruction set give all three libraries the same limit:
+    HEADWAY_INSTRUCTIONS=avx2 ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 XLA_FLAGS=--xla_cpu_max_isa=AVX2
 
 With --gpu: SRAVEN's step on JAX's first GPU, by the clock, with operands of products in float32, TF32 (JAX's own choice) or
 bf16; and the time for each step and seed of 16 seeds under vmap. Each line has network, variant, precision (x16: seeds),
@@ -33,7 +34,7 @@ from functools import partial
 from pathlib import Path
 
 if "--gpu" not in sys.argv or "--small" in sys.argv:
-    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"])
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
 

@@ -4,9 +4,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <string_view>
 
 #include "headway/core/memory.hpp"
+#include "headway/error.hpp"
 
 namespace headway {
 namespace {
@@ -22,9 +25,25 @@ std::string processor_name() {
   return uname(&system) == 0 ? static_cast<const char*>(system.machine) : "unknown processor";
 }
 
+/// What the user allows: HEADWAY_INSTRUCTIONS, read once.
+InstructionSet widest_allowed() {
+  static const InstructionSet allowed = [] {
+    const char* set = std::getenv("HEADWAY_INSTRUCTIONS");  // NOLINT(concurrency-mt-unsafe): once
+    const std::string_view name = set == nullptr ? "" : set;
+    if (name == "baseline") return InstructionSet::kBaseline;
+    if (name == "avx2") return InstructionSet::kAvx2;
+    if (name.empty() || name == "avx512") return InstructionSet::kAvx512;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("HEADWAY_INSTRUCTIONS = \"{}\": must be baseline, avx2 or avx512", name));
+  }();
+  return allowed;
+}
+
 }  // namespace
 
 bool has_instruction_set(InstructionSet set) {
+  if (set > widest_allowed()) return false;
 #ifdef HEADWAY_X86_KERNELS
   switch (set) {
     case InstructionSet::kBaseline:
@@ -54,9 +73,11 @@ std::string instruction_sets() {
   const auto add = [&out](bool has, const char* name) {
     if (has) out.append(out.empty() ? "" : " ").append(name);
   };
-  add(__builtin_cpu_supports("avx512f") != 0, "avx512f");
-  add(__builtin_cpu_supports("avx2") != 0, "avx2");
-  add(__builtin_cpu_supports("fma") != 0, "fma");
+  const bool avx2 = widest_allowed() >= InstructionSet::kAvx2;
+  const bool avx512 = widest_allowed() >= InstructionSet::kAvx512;
+  add(avx512 && __builtin_cpu_supports("avx512f") != 0, "avx512f");
+  add(avx2 && __builtin_cpu_supports("avx2") != 0, "avx2");
+  add(avx2 && __builtin_cpu_supports("fma") != 0, "fma");
   add(__builtin_cpu_supports("sse4.2") != 0, "sse4.2");
   return out.empty() ? "sse2" : out;
 #elif defined(__aarch64__)

@@ -316,6 +316,24 @@ class Version(ProgramTest):
             self.assertRegex(text, r"\ncommit [0-9a-f]{40}( with changes)?, \d{4}-\d\d-\d\d\n")
 
 
+class Instructions(ProgramTest):
+    """HEADWAY_INSTRUCTIONS is the widest set that kernels may use."""
+
+    def solved(self, allowed):
+        found = run("solve", "hmm-four-paths", "-v", "--set", "model.widths=[10]", env=dict(os.environ, HEADWAY_INSTRUCTIONS=allowed))
+        return found.returncode, found.stdout, found.stderr
+
+    def test_it_takes_away_what_is_wider(self):
+        status, table, said = self.solved("baseline")
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, r"instruction sets: sse\S+\n")
+        self.assertIn("0.9510", table)
+
+    def test_another_word_is_refused(self):
+        status, _, said = self.solved("avx1")
+        self.assertEqual((status, said), (64, 'headway: HEADWAY_INSTRUCTIONS = "avx1": must be baseline, avx2 or avx512\n'))
+
+
 # (command line, words of the answer)
 MISUNDERSTOOD = [
     ([], ["a verb is missing", "headway solve hmm-four-paths", "solve, align, prune"]),

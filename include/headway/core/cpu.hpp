@@ -13,13 +13,15 @@ namespace headway {
 /// kAvx2 is AVX2 with FMA, kAvx512 adds AVX-512 F, DQ and VL.
 enum class InstructionSet { kBaseline, kAvx2, kAvx512 };
 
-/// Whether this machine and this build can run kernels of a set.
+/// Whether this machine and this build can run kernels of a set, and the environment allows it:
+/// HEADWAY_INSTRUCTIONS is the widest one allowed, baseline, avx2 or avx512. Throws
+/// Error{kUsage} if it is another word.
 bool has_instruction_set(InstructionSet set);
 
 /// The widest one, found once.
 InstructionSet best_instruction_set();
 
-/// The vector instructions of this processor that matter here, best first: "avx512f avx2 fma".
+/// The vector instructions that matter here, as far as they are allowed, best first: "avx512f avx2 fma".
 std::string instruction_sets();
 
 /// The processor's name, how many of them the system has, and its memory, for people:
