@@ -290,7 +290,10 @@ def record(program, file, repeats):
     made = {"command": "jax_training.py BENCHMARK_TRAINING --record training-speed.json", "git_commit": git(["git", "rev-parse", "HEAD"]).stdout.strip(),
             "libtorch": re.search(r"LibTorch ([\d.]+\d)", first)[1], "jax": jax.__version__, "about": first}
     result = {"kind": "training_speed", "made": made, "peak_gflops": float(re.search(r"([\d.]+) GF/s", peak)[1]), "rows": rows}
-    Path(file).write_text(json.dumps({"results": [result]}, indent=1) + "\n", encoding="utf-8")
+    path = Path(file)
+    others = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
+    results = [one for one in others if one["made"]["about"] != first] + [result]
+    path.write_text(json.dumps({"results": results}, indent=1) + "\n", encoding="utf-8")
 
 
 def main():

@@ -21,7 +21,8 @@ bool has_instruction_set(InstructionSet set);
 /// The widest one, found once.
 InstructionSet best_instruction_set();
 
-/// The vector instructions that matter here, as far as they are allowed, best first: "avx512f avx2 fma".
+/// The vector instructions that matter here, as far as they are allowed, best first: "avx512f avx2
+/// fma".
 std::string instruction_sets();
 
 /// The processor's name, how many of them the system has, and its memory, for people:
