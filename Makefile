@@ -23,7 +23,7 @@ SEED ?= 1
 # TORCH=auto takes the LibTorch inside an installed PyTorch (2.6 or later, with CUDA or without). TORCH=FOLDER takes that
 # one. Without it the build takes the system's.
 TORCH ?=
-# LONG=on runs the long tests, too. They take as long as all others with the build, and are for changes that are ready.
+# LONG=on runs the long tests, too. They take ten minutes and more, and are for changes that are ready.
 LONG ?= off
 
 HEADWAY := build/release/bin/headway
@@ -106,7 +106,7 @@ sanitize: dependencies
 	@cmake --build --preset asan --parallel $(JOBS) --target unit_tests
 	@ctest --preset asan --parallel $$(($(JOBS) + 1))
 
-# OpenBLAS's kernels of three generations of processors: what a test asks of rounding must hold with each.
+# Kernels for three generations of processors: what a test asks of rounding must hold with each.
 test-processors: export TESTING = short
 test-processors: dependencies
 	@cmake --preset release $(CONFIGURE) --log-level=NOTICE

@@ -13,6 +13,7 @@ import time
 import unittest
 
 from support import PROGRAM, STUDIES, ProgramTest, on_terminal, run
+from train_support import can_train
 
 ROOT = pathlib.Path(STUDIES).parents[1]
 README = (ROOT / "apps/cli/README.md").read_text()
@@ -328,6 +329,11 @@ class Instructions(ProgramTest):
         self.assertEqual(status, 0, said)
         self.assertRegex(said, r"instruction sets: sse\S+\n")
         self.assertIn("0.9510", table)
+
+    @unittest.skipUnless(can_train(), "this build has no LibTorch")
+    def test_kernels_keep_to_it(self):
+        found = run("train", "fuzzy-logic-small", "--dry-run", "-v", env=dict(os.environ, HEADWAY_INSTRUCTIONS="baseline"))
+        self.assertRegex(found.stderr, r"; attention kernels baseline\n")
 
     def test_another_word_is_refused(self):
         status, _, said = self.solved("avx1")

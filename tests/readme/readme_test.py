@@ -140,7 +140,7 @@ class DemoTest(unittest.TestCase):
             of_samples = {"theory_against_samples.png", "traces.png", "where_the_theory_ends.png"}
             self.assertEqual(len({path.name for path in figures.iterdir()} | of_samples), 11)
         readme = (ROOT / "README.md").read_text()
-        self.assertIn("draws eleven figures", " ".join(readme.split()))
+        self.assertIn("eleven figures in `results/hmm-four-paths-figures/`", " ".join(readme.split()))
 
 
 if __name__ == "__main__":

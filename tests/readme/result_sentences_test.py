@@ -21,6 +21,7 @@ import posteriors  # noqa: E402
 import pretrained  # noqa: E402
 import ranking  # noqa: E402
 import removal  # noqa: E402
+import training_speed  # noqa: E402
 import transition  # noqa: E402
 from recorded import average, final, load, mean_and_error, of_kind, reproduced  # noqa: E402
 
@@ -221,6 +222,13 @@ class SentencesAboutHeads(unittest.TestCase):
         sampled, error = hidden_markov.ours("published data: posterior", "points[widths=10].U_1_mean[0][0]")
         self.assertEqual(round(saddle / sampled, 1), 0.9)
         self.assertLess(abs(corrected - sampled), 4 * error)
+
+
+class SentencesAboutSpeed(unittest.TestCase):
+    def test_four_times_as_fast_as_jax(self):
+        reached = {(row["task"], row["attention"]) for row in training_speed.recorded()["rows"]
+                   if row.get("jax_milliseconds", 0) >= training_speed.GOAL * row["milliseconds"]}
+        self.assertEqual(reached, {("Text", "hyla")})
 
 
 class SentencesAboutTheory(unittest.TestCase):

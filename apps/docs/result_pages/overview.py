@@ -155,7 +155,7 @@ def _failed_networks():
         ["Fuzzy logic made small: HYLA less softmax, fresh seeds", f"decoder alone {decoder}, with an encoder {encoder}",
          "no lead is shown", _link("fuzzy-logic-small", "fuzzy-logic-small-fresh", "fuzzy-logic-small", "fuzzy-logic-encoder")],
         ["Fuzzy logic made small: HYLA's lead with the authors' first embedding",
-         "{2}, less that with ours {3}".format(*fuzzy_logic.embedding_table()[-1]),
+         "{2}; minus the lead with ours: {3}".format(*fuzzy_logic.embedding_table()[-1]),
          "no effect is shown", _link("fuzzy-logic-small", "fuzzy-logic-embedding")],
         ["SRAVEN at a fifth of the length: accuracy (%)", f"softmax {early['softmax']}, HYLA {early['hyla']}",
          "no effect is shown", _link("sraven-fifth", "sraven-reference", "sraven-latents")],

@@ -87,11 +87,50 @@ TEST_CASE("a path that carries the noise of another one loses to their differenc
   beta *= std::sqrt(6.0) / beta.norm();
   c.labels = (c.features.leftCols(3) - c.features.rightCols(3)) * beta;
   const theory::SaddlePoint s = solve(c, 1e-9);
-  // The numbers are those of the lecture notes, from their two quadratic equations.
-  MatrixXd expected(2, 2);
-  expected << 1.21295373, -0.41787964, -0.41787964, 1.21295373;
+  // The eigenvalues of U_1 follow from U_a by two quadratic equations, and U_a from their sum.
+  const double kept = 1.0 - 3.0 / 10.0;
+  const double label = 6.0 / 10.0;
+  double ua = 1.0;
+  double same = 0.0;
+  double apart = 0.0;
+  for (int i = 0; i < 200; ++i) {
+    same = ua * kept;
+    apart = 0.5 * ua * (kept + std::sqrt(kept * kept + 8.0 * label / ua));
+    ua = 0.5 * (std::sqrt(1.0 + 4.0 * (same + apart)) - 1.0);
+  }
+  MatrixXd expected = MatrixXd::Constant(2, 2, 0.5 * (same - apart));
+  expected.diagonal().setConstant(0.5 * (same + apart));
   REQUIRE(relative_error(s.order_parameters.at(1), expected) < 1e-6);
-  REQUIRE_THAT(s.order_parameters.at(2)(0, 0), Catch::Matchers::WithinRel(1.13582012, 1e-6));
+  REQUIRE_THAT(s.order_parameters.at(2)(0, 0), Catch::Matchers::WithinRel(ua, 1e-6));
+  // As the lecture notes print them.
+  REQUIRE_THAT(expected(0, 0), Catch::Matchers::WithinAbs(1.213, 5e-4));
+  REQUIRE_THAT(expected(0, 1), Catch::Matchers::WithinAbs(-0.418, 5e-4));
+  REQUIRE_THAT(ua, Catch::Matchers::WithinAbs(1.136, 5e-4));
+}
+
+TEST_CASE("data shift the trace of every layer by the same number, over its width") {
+  const double temperature = 0.05;
+  for (const Index outputs : {1, 2}) {
+    const test::TheoryCase c = random_case({2, 3}, outputs, 15, 6, 23);
+    const theory::OrderParameters u = solve(c, temperature).order_parameters;
+    const MatrixXd k =
+        test::reference_kernel(c.features, c.features, u.at(1), c.n0, c.architecture.outputs);
+    const MatrixXd a = (k + temperature * MatrixXd::Identity(k.rows(), k.cols()))
+                           .llt()
+                           .solve(MatrixXd::Identity(k.rows(), k.cols()));
+    const VectorXd alpha = a * c.labels.reshaped();
+    const double shift = alpha.dot(k * alpha) - (a * k).trace();
+    REQUIRE(std::abs(shift) > 0.1);
+    for (int l = 1; l <= 3; ++l) {
+      const MatrixXd above = l == 3 ? MatrixXd::Identity(outputs, outputs) : u.at(l + 1);
+      const Index block = above.rows();
+      double trace = 0.0;
+      for (Index at = 0; at < u.at(l).rows(); at += block)
+        trace += above.llt().solve(MatrixXd(u.at(l).block(at, at, block, block))).trace();
+      const double moved = trace / c.architecture.variance(l) - static_cast<double>(u.at(l).rows());
+      REQUIRE_THAT(c.architecture.width(l) * moved, Catch::Matchers::WithinRel(shift, 1e-6));
+    }
+  }
 }
 
 TEST_CASE("infinite temperature and infinite width give the Gaussian process") {
