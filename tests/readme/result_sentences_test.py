@@ -46,9 +46,14 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
 
     def test_verdicts_on_published_panels(self):
-        """The one that differs is the accuracy of the one-shot network; half of the published lead on SRAVEN would agree, too."""
-        differ = [row[1] for row in panels.table()[1:] if row[4].startswith("differs")]
-        self.assertEqual(differ, ["accuracy of the trained network (%)"])
+        """The one that differs is the accuracy of the one-shot network, the undecided one is its pruning; half of the published lead
+        on SRAVEN would agree, too."""
+        of = {word: [row[1] for row in panels.table()[1:] if row[4].startswith(word)] for word in ("differs", "undecided")}
+        self.assertEqual(of["differs"], ["accuracy of the trained network (%)"])
+        self.assertEqual(of["undecided"], ["head scores and accuracy without one head: rank correlation"])
+        self.assertEqual([panels.verdict_of_effect((one, 1.0), (3.0, 1.0)) for one in (-1.0, 1.0, 3.0)],
+                         ["differs by 2.8 errors", "agrees: 1.4 errors, limit 2.0", "agrees: 0.0 errors, limit 2.0"])
+        self.assertEqual(panels.verdict_of_effect((1.0, 1.0), (2.0, 1.0)), "undecided: zero would agree")
         lead = mean_and_error(panels.leads("SRAVEN"))
         paper = panels.difference(*(panels.variants("SRAVEN")[0][name][0] for name in ("hyla", "softmax")))
         for share in (1.0, 0.5):
@@ -56,6 +61,16 @@ class SentencesAboutHeads(unittest.TestCase):
         fuzzy = panels.distances_of("fuzzy logic")
         self.assertEqual(max(fuzzy, key=fuzzy.get), "softmax")
         self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs by 2.1 errors", "agrees: 2.1 errors, limit 2.3"])
+
+    def test_three_leads_by_chance(self):
+        """Student's t of two degrees of freedom exceeds 4.303 with probability 0.05."""
+        leads = [4.3026527 * math.sqrt(1 / 3) + step for step in (-1.0, 0.0, 1.0)]
+        self.assertAlmostEqual(panels.chance_of(leads), 0.05, 7)
+        self.assertRaises(ValueError, panels.chance_of, leads[:2])
+        fuzzy, matrices = (panels.chance_of(panels.leads(task)) for task in ("fuzzy logic", "SRAVEN"))
+        self.assertLess(fuzzy, 0.001)
+        self.assertGreater(min(panels.leads("fuzzy logic") + panels.leads("SRAVEN")), 0, "in each seed")
+        self.assertTrue(0.05 < matrices < 0.15)
 
     def test_intervals_of_rankings(self):
         self.assertEqual(sum(share < 0.85 for share in ranking.shares_by_count(ranking.coverage)), 4)

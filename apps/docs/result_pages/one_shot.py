@@ -153,6 +153,10 @@ def sensitivity_of_all():
     return [average((correlation(score_of(one, "sensitivity")) for one in five("prune") + five("prune", fresh=True)), 2)]
 
 
+def sensitivity_of_fresh():
+    return [average((correlation(score_of(one, "sensitivity")) for one in five("prune", fresh=True)), 2)]
+
+
 def half_table():
     """Accuracy in % with all heads, and with half of them removed in several orders."""
     columns = {

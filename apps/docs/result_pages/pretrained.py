@@ -80,6 +80,12 @@ def rises_on_copies():
             average((max(value for at, value in enumerate(change) if at != KNOWN_HEAD) for change in changes), 2)]
 
 
+def times_first():
+    """In how many splits the theory's change puts the known head first, and how many there are."""
+    places = next(row[1] for row in known_head_table() if row[0] == "the theory's change, all parts").split()
+    return places.count("1"), len(places)
+
+
 def between_splits(rows):
     """How well the orders of heads by removal (at the mean) agree between two splits: rank correlation, mean over pairs."""
     changes = [row["removed"]["mean"]["loss_rise"] for row in rows]
