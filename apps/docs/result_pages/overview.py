@@ -149,7 +149,7 @@ def _failed_networks():
     early = dict(zip(sraven.VARIANTS, sraven.reference_means(sraven.reference())))
     _, foretold, _, training = decodability_tables.claim()
     return [
-        ["HYLA leads on fuzzy logic of 32 tokens, a tenth of the training",
+        ["HYLA leads on fuzzy logic, 32 tokens, a tenth of the training",
          f"HYLA less softmax: first seeds {fuzzy_logic.scaling_claim()[0]}, fresh {fuzzy_logic.cell_claim()[0]}",
          "HYLA's lead is not confirmed", _link("fuzzy-logic-scaling", "fuzzy-logic-scaling", "fuzzy-logic-embedding")],
         ["HYLA leads softmax on fuzzy logic made small, fresh seeds", f"decoder alone {decoder}, with encoder {encoder}",
