@@ -121,7 +121,7 @@ def _network():
     return mean_and_error(values)
 
 
-def _drops():
+def drops():
     """Rank correlation of a head's score with the accuracy that its removal costs: of the published network; mean and error, and
     deviation, of ours: of fresh seeds, since the score was chosen on the others."""
     paper = published("T24, one-shot images")["accuracy without one head, by rising score"]
@@ -143,7 +143,7 @@ def _t24():
     limit, ours = (reproduced()["published data: overlaps", f"points[widths=10].overlaps[{at}]"] for at in (2, 2))
     rows.append([name, "order parameters and eigenvectors, authors' data", f"third overlap, N = 10: {shown(limit['published'], 3)}",
                  shown(ours["ours"], 3), _same_digits(), "[page](hidden-markov.md#on-data-drawn-as-the-authors-draw-them)"])
-    network, score = _network(), _drops()
+    network, score = _network(), drops()
     gain, digits = one_shot.images_claim()
     theirs = published("T24, one-shot images")["accuracy"]
     images, heads = "[page](one-shot-images.md)", "[page](one-shot-heads.md)"

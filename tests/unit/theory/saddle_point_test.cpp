@@ -78,38 +78,6 @@ TEST_CASE("with one head the saddle point is the root of a one-dimensional equat
                Catch::Matchers::WithinRel(0.5 * (bracket.first + bracket.second), 1e-6));
 }
 
-TEST_CASE("a path that carries the noise of another one loses to their difference (eq. 90)") {
-  test::TheoryCase c = random_case({2}, 1, 9, 3, 37);
-  c.architecture.widths = {10, 10};
-  c.architecture.variances = {1, 1, 1};
-  Rng rng(5, StreamPurpose::kTests);
-  VectorXd beta = test::random_matrix(3, 1, rng).col(0);
-  const double size = GENERATE(6.0, 3.9);
-  beta *= std::sqrt(size) / beta.norm();
-  c.labels = (c.features.leftCols(3) - c.features.rightCols(3)) * beta;
-  const theory::SaddlePoint s = solve(c, 1e-9);
-  // The eigenvalues of U_1 follow from U_a by two quadratic equations, and U_a from their sum.
-  const double kept = 1.0 - 3.0 / 10.0;
-  const double label = size / 10.0;
-  double ua = 1.0;
-  double same = 0.0;
-  double apart = 0.0;
-  for (int i = 0; i < 200; ++i) {
-    same = ua * kept;
-    apart = 0.5 * ua * (kept + std::sqrt(kept * kept + 8.0 * label / ua));
-    ua = 0.5 * (std::sqrt(1.0 + 4.0 * (same + apart)) - 1.0);
-  }
-  MatrixXd expected = MatrixXd::Constant(2, 2, 0.5 * (same - apart));
-  expected.diagonal().setConstant(0.5 * (same + apart));
-  REQUIRE(relative_error(s.order_parameters.at(1), expected) < 1e-6);
-  REQUIRE_THAT(s.order_parameters.at(2)(0, 0), Catch::Matchers::WithinRel(ua, 1e-6));
-  // As the lecture notes print them.
-  const bool gain = size > 5;  // at 3.9 neither gain nor loss
-  REQUIRE_THAT(expected(0, 0), Catch::Matchers::WithinAbs(gain ? 1.213 : 1.0, 5e-4));
-  REQUIRE_THAT(expected(0, 1), Catch::Matchers::WithinAbs(gain ? -0.418 : -0.3, 5e-4));
-  REQUIRE_THAT(ua, Catch::Matchers::WithinAbs(gain ? 1.136 : 1.0, 5e-4));
-}
-
 TEST_CASE("data shift the trace of every layer by the same number, over its width (eq. 91)") {
   const double temperature = 0.05;
   for (const Index outputs : {1, 2}) {

@@ -1,0 +1,148 @@
+// The example of the lecture notes (src/theory/README.md, "Two paths, solved"): path 1 carries
+// signal and noise, path 2 the same noise, and the labels are linear in the signal.
+#include <cmath>
+
+#include "catch.hpp"
+#include "headway/theory/finite_width.hpp"
+#include "saddle_points.hpp"
+#include "theory_problems.hpp"
+
+using namespace headway;
+using Catch::Matchers::WithinAbs;
+using test::relative_error;
+
+namespace {
+
+struct TwoPaths {
+  test::TheoryCase problem;
+  VectorXd beta;
+};
+
+TwoPaths two_paths(Index width, Index examples, Index n0, double size, Rng& rng) {
+  TwoPaths made;
+  made.problem.n0 = n0;
+  made.problem.architecture.heads = {2};
+  made.problem.architecture.widths = {width, width};
+  made.problem.architecture.variances = {1, 1, 1};
+  const MatrixXd signal = test::random_matrix(examples, n0, rng);
+  const MatrixXd noise = test::random_matrix(examples, n0, rng);
+  made.beta = test::random_matrix(n0, 1, rng).col(0);
+  made.beta *= std::sqrt(size) / made.beta.norm();
+  made.problem.features.resize(examples, 2 * n0);
+  made.problem.features << signal + noise, noise;
+  made.problem.labels = signal * made.beta;
+  return made;
+}
+
+/// Squared error on new examples over the mean square of their labels. Signal and noise are
+/// standard normal, so it follows from the means of the two paths' coefficients.
+double test_error(const TwoPaths& made, const MatrixXd& u, double temperature) {
+  const test::TheoryCase& c = made.problem;
+  const MatrixXd k = test::reference_kernel(c.features, c.features, u, c.n0, 1) +
+                     temperature * MatrixXd::Identity(c.labels.rows(), c.labels.rows());
+  const VectorXd overlaps = c.features.transpose() * k.llt().solve(c.labels).col(0);
+  const VectorXd one = overlaps.head(c.n0);
+  const VectorXd two = overlaps.tail(c.n0);
+  const VectorXd of_signal = u(0, 0) * one + u(0, 1) * two;
+  const VectorXd of_noise = of_signal + u(1, 0) * one + u(1, 1) * two;
+  return ((of_signal - made.beta).squaredNorm() + of_noise.squaredNorm()) / made.beta.squaredNorm();
+}
+
+}  // namespace
+
+TEST_CASE("a path that carries the noise of another one loses to their difference (eq. 90)") {
+  const double size = GENERATE(6.0, 3.9);
+  Rng rng(5, StreamPurpose::kTests);
+  const test::TheoryCase c = two_paths(10, 9, 3, size, rng).problem;
+  const theory::SaddlePoint s = test::solve(c, 1e-9);
+  // The eigenvalues of U_1 follow from U_a by two quadratic equations, and U_a from their sum.
+  const double kept = 1.0 - 3.0 / 10.0;
+  double ua = 1.0;
+  double same = 0.0;
+  double apart = 0.0;
+  for (int i = 0; i < 200; ++i) {
+    same = ua * kept;
+    apart = 0.5 * ua * (kept + std::sqrt(kept * kept + 8.0 * size / 10.0 / ua));
+    ua = 0.5 * (std::sqrt(1.0 + 4.0 * (same + apart)) - 1.0);
+  }
+  MatrixXd expected = MatrixXd::Constant(2, 2, 0.5 * (same - apart));
+  expected.diagonal().setConstant(0.5 * (same + apart));
+  REQUIRE(relative_error(s.order_parameters.at(1), expected) < 1e-6);
+  REQUIRE_THAT(s.order_parameters.at(2)(0, 0), Catch::Matchers::WithinRel(ua, 1e-6));
+  // As the lecture notes print them.
+  const bool gain = size > 5;  // at 3.9 neither gain nor loss
+  REQUIRE_THAT(expected(0, 0), WithinAbs(gain ? 1.213 : 1.0, 5e-4));
+  REQUIRE_THAT(expected(0, 1), WithinAbs(gain ? -0.418 : -0.3, 5e-4));
+  REQUIRE_THAT(ua, WithinAbs(gain ? 1.136 : 1.0, 5e-4));
+}
+
+TEST_CASE("two paths: corrected and exact means are those of the lecture notes") {
+  Rng rng(5, StreamPurpose::kTests);
+  const test::TheoryCase c = two_paths(10, 9, 3, 6.0, rng).problem;
+  const theory::Action action(c.architecture, 1e-9,
+                              test::kernels_of(c, theory::KernelForm::kAuto, 1e-9));
+  Observer observer;
+  const theory::SaddlePoint s = theory::solve_saddle_point(
+      action, theory::gaussian_process_order_parameters(c.architecture), {}, observer);
+  const theory::OrderParameters corrected =
+      theory::finite_width_correction(
+          action, s, action.hessian(s.order_parameters, *s.evaluation.energy), nullptr, observer)
+          .mean;
+  REQUIRE_THAT(corrected.at(1)(0, 0), WithinAbs(1.322, 5e-4));
+  REQUIRE_THAT(corrected.at(1)(0, 1), WithinAbs(-0.466, 5e-4));
+  REQUIRE_THAT(corrected.at(2)(0, 0), WithinAbs(1.2235, 5e-4));
+
+  // Draws of eqs. 32 and 33, weighted by the likelihood: at T = 0 the labels enter as |beta|^2.
+  const double width = 10.0;
+  double total = 0.0;
+  double squares = 0.0;
+  Eigen::Vector3d mean = Eigen::Vector3d::Zero();
+  for (int draw = 0; draw < 400000; ++draw) {
+    const double ua = rng.chi_squared(width) / width;
+    const double first = std::sqrt(rng.chi_squared(width));
+    const double below = rng.normal();
+    const double second = rng.chi_squared(width - 1.0);
+    const double scale = ua / width;
+    const double u11 = first * first * scale;
+    const double u12 = first * below * scale;
+    const double u22 = (below * below + second) * scale;
+    const double determinant = u11 * u22 - u12 * u12;
+    const double energy = 3.0 * std::log(determinant) + 6.0 * (u11 + 2.0 * u12 + u22) / determinant;
+    const double weight = std::exp(-0.5 * energy);
+    total += weight;
+    squares += weight * weight;
+    mean += weight * Eigen::Vector3d(0.5 * (u11 + u22), u12, ua);
+  }
+  mean /= total;
+  REQUIRE(total * total / squares >
+          4e4);  // effective draws: the errors of the means are below 0.003
+  REQUIRE_THAT(mean[0], WithinAbs(1.327, 0.01));
+  REQUIRE_THAT(mean[1], WithinAbs(-0.470, 0.01));
+  REQUIRE_THAT(mean[2], WithinAbs(1.223, 0.01));
+}
+
+TEST_CASE("two paths, fewer examples than coefficients: narrow networks predict better") {
+  constexpr int kSeeds = 8;
+  const double temperature = 1e-3;
+  double wide = 0.0;
+  std::vector<double> errors;
+  for (const Index width : {1000, 40, 20}) {
+    double error = 0.0;
+    wide = 0.0;
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      Rng rng(static_cast<std::uint64_t>(seed), StreamPurpose::kTests);
+      const TwoPaths made = two_paths(width, 40, 30, 4.0 * 30, rng);
+      error += test_error(made, test::solve(made.problem, temperature).order_parameters.at(1),
+                          temperature) /
+               kSeeds;
+      wide += test_error(made, MatrixXd::Identity(2, 2), temperature) / kSeeds;
+    }
+    errors.push_back(error);
+  }
+  CAPTURE(wide, errors);
+  // As the lecture notes print them.
+  REQUIRE_THAT(wide, WithinAbs(0.745, 0.005));
+  REQUIRE_THAT(errors[0], WithinAbs(0.72, 0.005));
+  REQUIRE_THAT(errors[1], WithinAbs(0.47, 0.005));
+  REQUIRE_THAT(errors[2], WithinAbs(0.314, 0.005));
+}
