@@ -1,5 +1,5 @@
-// The example of the lecture notes (src/theory/README.md, "Two paths, solved"): path 1 carries
-// signal and noise, path 2 the same noise, and the labels are linear in the signal.
+// The example of two paths in the lecture notes (eq. 90): path 1 carries signal and noise, path 2
+// the same noise, and the labels are linear in the signal.
 #include <cmath>
 
 #include "catch.hpp"
