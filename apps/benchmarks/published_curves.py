@@ -60,7 +60,7 @@ def runs(part, seeds):
                 if d == 40:  # a teacher takes half a minute to a minute of a free core
                     settings |= {"sample.chains": 2, "sample.warmup": 300, "sample.draws": 500}
                 elif d == 65:  # four to ten minutes; 0.2 d is whole, which it is not at 64
-                    settings |= {"sample.chains": 2, "sample.warmup": 200, "sample.draws": 300}
+                    settings |= {"sample.chains": 2, "sample.warmup": 200, "sample.draws": 300, "sample.predictor_draws": 100}
                 yield f"{part}_{alpha}_{seed}", "solve" if solve else "sample", "bilinear-sequence-regression", settings
 
 

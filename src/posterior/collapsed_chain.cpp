@@ -132,29 +132,31 @@ double CollapsedChain::log_likelihood(const Eigen::Ref<const VectorXd>& position
          0.5 * static_cast<double>(f.size()) * std::log(temperature_);
 }
 
-void CollapsedChain::draw_upper(Rng& rng, const MatrixXd& activations,
-                                Eigen::Ref<VectorXd> upper) const {
+FeatureEnergy CollapsedChain::draw_upper(Rng& rng, const MatrixXd& activations,
+                                         Eigen::Ref<VectorXd> upper) const {
   VectorXd all = upper;
   VectorXd gradient(all.size());
+  std::optional<FeatureEnergy> energy;  // where it was evaluated last
+  bool accepted = false;
   for (const BartlettChain::Block& block : upper_.blocks()) {
     const auto log_factor = [&](const VectorXd& part) {
       all.segment(block.begin, block.count) = part;
       const MatrixXd factor = first_factor(all);
       if (!factor.allFinite()) return -std::numeric_limits<double>::infinity();
-      const std::optional<FeatureEnergy> energy =
+      energy =
           FeatureEnergy::evaluate(activations, kernels_->labels(), factor, temperature_ / beta_);
       if (!energy) return -std::numeric_limits<double>::infinity();
       return upper_.log_prior(all, gradient) + 0.5 * part.squaredNorm() - 0.5 * energy->value();
     };
     VectorXd part = all.segment(block.begin, block.count);
-    elliptical_slice(rng, part, log_factor);
+    accepted = elliptical_slice(rng, part, log_factor);
     all.segment(block.begin, block.count) = part;
   }
   upper = all;
+  return accepted ? *std::move(energy) : energy_of(activations, first_factor(upper));
 }
 
-MatrixXd CollapsedChain::draw_weights(Rng& rng, const MatrixXd& features, const MatrixXd& factor,
-                                      Index rows) const {
+FeatureEnergy CollapsedChain::energy_of(const MatrixXd& features, const MatrixXd& factor) const {
   std::optional<FeatureEnergy> energy;
   if (factor.allFinite() && features.allFinite()) {
     energy = FeatureEnergy::evaluate(features, kernels_->labels(), factor, temperature_ / beta_);
@@ -166,7 +168,7 @@ MatrixXd CollapsedChain::draw_weights(Rng& rng, const MatrixXd& features, const 
                             "working precision",
                             temperature_));
   }
-  return energy->draw_weights(rng).reshaped(rows, factor.cols());
+  return *std::move(energy);
 }
 
 double CollapsedChain::sweep(Rng& rng, Eigen::Ref<VectorXd> position) {
@@ -179,14 +181,20 @@ double CollapsedChain::sweep(Rng& rng, Eigen::Ref<VectorXd> position) {
   }
   MatrixXd input = stored_input.reshaped(inputs_, units_);
   const MatrixXd seen = activations(input);
-  draw_upper(rng, seen, upper);
-  MatrixXd above = draw_weights(rng, seen, first_factor(upper), units_).transpose();
+  MatrixXd above =
+      draw_upper(rng, seen, upper).draw_weights(rng).reshaped(units_, columns_).transpose();
   draw_along_orbit(rng, above, input);
   upper_.draw_along_orbits(rng, upper, above);
   const MatrixXd effective = first_factor(upper) * above;
-  input = draw_weights(rng, kernels_->features(), effective, inputs_);
+  FeatureEnergy energy = energy_of(kernels_->features(), effective);
+  input = energy.draw_weights(rng).reshaped(inputs_, units_);
   stored_above = above.transpose().reshaped();
   stored_input = input.reshaped();
+  last_energy_ = nullptr;
+  if (beta_ == 1.0) {
+    last_ = position;
+    last_energy_ = std::make_shared<const FeatureEnergy>(std::move(energy));
+  }
   VectorXd gradient(upper_.dimension());
   const double misfit = (kernels_->labels() - output(effective, input)).squaredNorm();
   return upper_.log_prior(upper, gradient) -
@@ -218,13 +226,10 @@ PosteriorDraw CollapsedChain::observe(const Eigen::Ref<const VectorXd>& position
   draw.order_parameters.layers.insert(draw.order_parameters.layers.begin(),
                                       effective * effective.transpose());
   if (!predictor || test_features_->rows() == 0) return draw;
-  const std::optional<FeatureEnergy> energy =
-      FeatureEnergy::evaluate(kernels_->features(), kernels_->labels(), effective, temperature_);
-  if (!energy) {
-    throw Error(ErrorKind::kInternal,
-                "CollapsedChain::observe: K + T I of a kept draw is not positive definite");
-  }
-  theory::Prediction prediction = energy->predict(*test_features_, effective);
+  theory::Prediction prediction =
+      last_energy_ != nullptr && position == last_
+          ? last_energy_->predict(*test_features_, effective)
+          : energy_of(kernels_->features(), effective).predict(*test_features_, effective);
   draw.mean = std::move(prediction.mean);
   draw.variance = std::move(prediction.variance);
   return draw;

@@ -15,7 +15,7 @@ constexpr double kLargestLogarithm = 300;  // of a hyperbolic function's argumen
 
 }  // namespace
 
-void elliptical_slice(Rng& rng, Eigen::Ref<VectorXd> x,
+bool elliptical_slice(Rng& rng, Eigen::Ref<VectorXd> x,
                       const std::function<double(const VectorXd&)>& log_factor) {
   const VectorXd here = x;
   VectorXd other(x.size());
@@ -28,11 +28,12 @@ void elliptical_slice(Rng& rng, Eigen::Ref<VectorXd> x,
     const VectorXd there = std::cos(angle) * here + std::sin(angle) * other;
     if (log_factor(there) > least) {
       x = there;
-      return;
+      return true;
     }
     (angle < 0.0 ? low : high) = angle;
     angle = low + (high - low) * rng.uniform();
   }
+  return false;
 }
 
 double log_inverse_gaussian(Rng& rng, double shape, double a, double b) {

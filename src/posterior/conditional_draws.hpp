@@ -11,8 +11,9 @@ namespace headway::posterior {
 /// A move that leaves the density N(x; 0, I) exp(log_factor(x)) as it is: points of an ellipse
 /// through x and a normal draw, in a bracket that shrinks until one is accepted (Murray, Adams and
 /// MacKay, AISTATS 2010). log_factor may be -infinity or NaN where there is no density, but not at
-/// `x`. Some 2 to 8 evaluations.
-void elliptical_slice(Rng& rng, Eigen::Ref<VectorXd> x,
+/// `x`. Returns whether a point was accepted: log_factor was then evaluated there last. Else the
+/// bracket was empty to working precision, and x stays. Some 2 to 8 evaluations.
+bool elliptical_slice(Rng& rng, Eigen::Ref<VectorXd> x,
                       const std::function<double(const VectorXd&)>& log_factor);
 
 /// log v of a draw v with density ~ v^(shape - 1) exp(-(a v + b / v) / 2), a and b > 0: generalised

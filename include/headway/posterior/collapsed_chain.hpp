@@ -11,6 +11,8 @@
 
 namespace headway::posterior {
 
+class FeatureEnergy;
+
 /// Collapsed Gibbs over V_0 and the effective weights of the first layer (eq. 83), for many paths
 /// and narrow layers. With U_2 = F_2 F_2^T from the chain of the upper layers,
 ///   f_c = sum_pi X_pi Z_0^T E[(pi, c)]^T,   E = (s_1 / sqrt N_1) (I_{H_1} kron F_2) B,   U_1 = E
@@ -68,9 +70,11 @@ class CollapsedChain final : public sampling::TemperedTarget, public PosteriorTa
   /// E of a position, and f from it.
   [[nodiscard]] MatrixXd effective_weights(const Eigen::Ref<const VectorXd>& position) const;
   [[nodiscard]] MatrixXd output(const MatrixXd& effective, const MatrixXd& input_weights) const;
-  void draw_upper(Rng& rng, const MatrixXd& activations, Eigen::Ref<VectorXd> upper) const;
-  [[nodiscard]] MatrixXd draw_weights(Rng& rng, const MatrixXd& features, const MatrixXd& factor,
-                                      Index rows) const;
+  /// Draws `upper`, and returns the energy there.
+  [[nodiscard]] FeatureEnergy draw_upper(Rng& rng, const MatrixXd& activations,
+                                         Eigen::Ref<VectorXd> upper) const;
+  /// At T / beta. Error kBadStudy when K + T is not positive definite to working precision.
+  [[nodiscard]] FeatureEnergy energy_of(const MatrixXd& features, const MatrixXd& factor) const;
 
   model::Architecture architecture_;
   BartlettChain upper_;  // layers 2, ..., L + 1
@@ -81,6 +85,9 @@ class CollapsedChain final : public sampling::TemperedTarget, public PosteriorTa
   Index units_ = 0, inputs_ = 0;  // N_1, N_0
   Index columns_ = 0;             // of the first factor
   double beta_ = 1.0;
+  /// Where the last sweep ended, and the energy of the path features there (beta = 1).
+  VectorXd last_;
+  std::shared_ptr<const FeatureEnergy> last_energy_;
 };
 
 }  // namespace headway::posterior
