@@ -97,9 +97,9 @@ class ReadmeTest(unittest.TestCase):
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
-        self.assertIn(f"Over eight data sets the Gaussian process has an accuracy of {ends[2]}, the theory with N = 10 neurons a layer {ends[1]}.", top)
+        self.assertIn(f"Over eight data sets (+- standard errors) the Gaussian process has an accuracy of {ends[2]}, the theory with N = 10 neurons a layer {ends[1]}.", top)
         self.assertIn(f"they have {process['accuracy']:.3f} and {point['accuracy']:.3f}, and exact samples at N = 10 have {exact:.3f}.", top)
-        self.assertIn(f"$U_1$ has {point['U'][0][0][2]:.2f} for (1,1) and (2,1)", " ".join((ROOT / "README.md").read_text().split()))
+        self.assertIn(f"subtracted from (1,1), with {point['U'][0][0][2]:.2f} in $U_1$.", " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_comment_on_own_arrays_is_what_they_give(self):
         block = next(block.text for block in blocks((ROOT / "README.md").read_text()) if "import numpy as np\n" in block.text)
