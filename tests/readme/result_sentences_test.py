@@ -69,6 +69,7 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertRaises(ValueError, panels.chance_of, leads[:2])
         fuzzy, matrices = (panels.chance_of(panels.leads(task)) for task in ("fuzzy logic", "SRAVEN"))
         self.assertLess(fuzzy, 0.001)
+        self.assertEqual(round(float(fuzzy_logic.softmax_falls()[0].split()[0])), 9, "nine points")
         self.assertGreater(min(panels.leads("fuzzy logic") + panels.leads("SRAVEN")), 0, "in each seed")
         self.assertTrue(0.05 < matrices < 0.15)
 

@@ -172,7 +172,7 @@ def _s25():
     low, high, _ = codes.sraven_claim()
     return rows + [
         ["[S25] 2", "fuzzy logic: tokens and share held out", "a figure",
-         f"HYLA less softmax {fuzzy_logic.scaling_claim()[0]}, in fresh seeds {fuzzy_logic.cell_claim()[0]}",
+         f"HYLA less softmax {fuzzy_logic.cell_of_first_seeds()}, in fresh seeds {fuzzy_logic.cell_claim()[0]}",
          "not run at full length", "[page](fuzzy-logic-scaling.md)"],
         ["[S25] 2", "fuzzy logic: F1 of terms read off codes", "a figure", f"{least} to {most}, chance {chance}", "no numbers to compare",
          "[page](fuzzy-logic-codes.md)"],
