@@ -121,6 +121,79 @@ TEST_CASE("data shift the trace of every layer by the same number, over its widt
   }
 }
 
+TEST_CASE("the recipe of the lecture notes ends at the saddle point, and never raises the action") {
+  const auto power = [](const MatrixXd& m, double exponent) {
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(m);
+    return MatrixXd(eigen.eigenvectors() *
+                    eigen.eigenvalues().array().pow(exponent).matrix().asDiagonal() *
+                    eigen.eigenvectors().transpose());
+  };
+  // (-b + sqrt(b^2 + 4 M)) / 2, the positive root of W^2 + b W = M.
+  const auto root = [&](double b, const MatrixXd& m) {
+    const MatrixXd identity = MatrixXd::Identity(m.rows(), m.cols());
+    return MatrixXd(0.5 * (power(b * b * identity + 4.0 * m, 0.5) - b * identity));
+  };
+  const auto repeated = [](const MatrixXd& block, Index times) {
+    MatrixXd all = MatrixXd::Zero(times * block.rows(), times * block.cols());
+    for (Index h = 0; h < times; ++h)
+      all.block(h * block.rows(), h * block.cols(), block.rows(), block.cols()) = block;
+    return all;
+  };
+  const double temperature = 0.01;
+  for (const Index width : {3, 20}) {
+    test::TheoryCase c = random_case({2, 3}, 1, 30, 8, 23);
+    c.architecture.widths.assign(3, width);
+    const model::Architecture& a = c.architecture;
+    const theory::SaddlePoint expected = solve(c, temperature);
+    const theory::Action action(a, temperature,
+                                kernels_of(c, theory::KernelForm::kStreamed, temperature));
+    theory::OrderParameters u = theory::gaussian_process_order_parameters(a);
+    double before = INFINITY;
+    for (int step = 0; step < 4000 && difference(u, expected.order_parameters) > 1e-7; ++step) {
+      const MatrixXd k = test::reference_kernel(c.features, c.features, u.at(1), c.n0, 1);
+      const MatrixXd inverse = (k + temperature * MatrixXd::Identity(k.rows(), k.cols()))
+                                   .llt()
+                                   .solve(MatrixXd::Identity(k.rows(), k.cols()));
+      MatrixXd traces(a.paths(), a.paths());
+      for (Index one = 0; one < a.paths(); ++one)
+        for (Index two = 0; two < a.paths(); ++two)
+          traces(one, two) = c.features.middleCols(one * c.n0, c.n0)
+                                 .cwiseProduct(inverse * c.features.middleCols(two * c.n0, c.n0))
+                                 .sum();
+      const VectorXd overlaps = c.features.transpose() * (inverse * c.labels.col(0));
+      const MatrixXd v = overlaps.reshaped(c.n0, a.paths()).transpose();
+      const MatrixXd b = u.at(1) * v;
+      const MatrixXd f = repeated(u.at(2).inverse(), a.heads[0]) / a.variance(1) +
+                         traces / static_cast<double>(a.width(1));
+      const MatrixXd half = power(f, 0.5);
+      const MatrixXd back = power(f, -0.5);
+      u.at(1) = back *
+                root(-1.0, half * b * b.transpose() * half / static_cast<double>(a.width(1))) *
+                back;
+      for (int l = 1; l <= 2; ++l) {
+        const Index rows = u.at(l + 1).rows();
+        const MatrixXd above =
+            l == 2 ? MatrixXd::Identity(1, 1) : repeated(u.at(3).inverse(), a.heads[1]);
+        MatrixXd over_heads = MatrixXd::Zero(rows, rows);
+        for (Index at = 0; at < u.at(l).rows(); at += rows)
+          over_heads += u.at(l).block(at, at, rows, rows);
+        const double ratio = a.width(l) / static_cast<double>(a.width(l + 1));
+        const MatrixXd q = power(above, 0.5);
+        const MatrixXd p = power(above, -0.5);
+        u.at(l + 1) =
+            p *
+            root(a.variance(l + 1) * (a.heads[static_cast<std::size_t>(l - 1)] * ratio - 1.0),
+                 a.variance(l + 1) * ratio / a.variance(l) * q * over_heads * q) *
+            p;
+      }
+      const double least = action.evaluate(u).value;
+      REQUIRE(least <= before + 1e-9 * std::abs(before));
+      before = least;
+    }
+    REQUIRE(difference(u, expected.order_parameters) < 1e-6);
+  }
+}
+
 TEST_CASE("infinite temperature and infinite width give the Gaussian process") {
   test::TheoryCase c = random_case({2, 2}, 1, 10, 4, 41);
   const theory::OrderParameters gp = theory::gaussian_process_order_parameters(c.architecture);

@@ -128,16 +128,20 @@ TEST_CASE("two paths, fewer examples than coefficients: narrow networks predict 
   std::vector<double> errors;
   for (const Index width : {1000, 40, 20}) {
     double error = 0.0;
+    double square = 0.0;
     wide = 0.0;
     for (int seed = 1; seed <= kSeeds; ++seed) {
       Rng rng(static_cast<std::uint64_t>(seed), StreamPurpose::kTests);
       const TwoPaths made = two_paths(width, 40, 30, 4.0 * 30, rng);
-      error += test_error(made, test::solve(made.problem, temperature).order_parameters.at(1),
-                          temperature) /
-               kSeeds;
+      const double one = test_error(
+          made, test::solve(made.problem, temperature).order_parameters.at(1), temperature);
+      error += one / kSeeds;
+      square += one * one / kSeeds;
       wide += test_error(made, MatrixXd::Identity(2, 2), temperature) / kSeeds;
     }
     errors.push_back(error);
+    // The standard error of the mean: 0.03 to 0.04.
+    REQUIRE_THAT(std::sqrt((square - error * error) / (kSeeds - 1)), WithinAbs(0.035, 0.0055));
   }
   CAPTURE(wide, errors);
   // As the lecture notes print them.
