@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
-from recording import kept, parser_of, relative  # noqa: E402
+from recording import finished, kept, parser_of, relative  # noqa: E402
 
 MODULES, INPUTS, TEACHER_WIDTH = 5, 6, 3
 TEMPERATURE = 0.01  # and the variance of the label noise
@@ -309,9 +309,13 @@ def train_and_answer(job):
     return found
 
 
+def is_there(path):
+    return finished(path) if path.suffix == ".h5" else path.exists()
+
+
 def run(program, job, folder):
     path = job.file(folder)
-    if path.exists():
+    if is_there(path):
         return
     if job.column == "trained":
         path.write_text(json.dumps(train_and_answer(job)), encoding="utf-8")
@@ -348,7 +352,7 @@ def columns_of(job, folder):
 def record(folder, jobs):
     rows = {}
     for job in jobs:
-        if not job.file(folder).exists():
+        if not is_there(job.file(folder)):
             continue
         key = (job.problem, job.examples, job.student, job.width)
         row = rows.setdefault(key, {"teacher": job.problem.teacher, "seen": job.problem.seen, "support": job.problem.support,

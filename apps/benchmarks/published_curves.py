@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
-from recording import kept, parser_of  # noqa: E402
+from recording import finished, kept, parser_of  # noqa: E402
 
 PENALTY, RANK, NOISE = 1e-6, 0.2, 0.5
 KAPPAS = {10: (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0, 4.0, 8.0, 16.0, 32.0), 32: (0.2, 0.6, 1.0, 1.6, 2.0, 4.0, 8.0)}
@@ -66,7 +66,7 @@ def runs(part, seeds):
 
 def run(program, folder, name, verb, study, settings):
     result = folder / f"{name}.h5"
-    if result.exists():
+    if finished(result):
         return
     command = [program, verb, study, "-q", "--threads", "1", "-o", str(result)]
     for key, value in settings.items():
@@ -109,7 +109,7 @@ def main():
     options = parser.parse_args()
     if options.record:
         parts = {}
-        for path in sorted(Path(options.first).glob("*.h5")):
+        for path in filter(finished, sorted(Path(options.first).glob("*.h5"))):
             parts.setdefault(path.stem.partition("_")[0], []).append(path)
         made = kept(Path(options.second), lambda recorded: recorded["part"] in parts)
         made += [{"kind": "published_curves", "made": summary(paths[0])["made"], "rows": [one for path in paths for one in row(path)]}

@@ -5,6 +5,8 @@ import json
 
 import numpy as np
 
+from headway.results.result_reader import read_result
+
 
 def parser_of(about):
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -13,6 +15,11 @@ def parser_of(about):
     parser.add_argument("second", metavar="FOLDER|FILE.json")
     parser.add_argument("--force", action="store_true", help="replace the file")
     return parser
+
+
+def finished(path):
+    """Whether a result is there, and whole: Ctrl-C keeps what it has."""
+    return path.exists() and not read_result(path).partial
 
 
 def kept(path, again):

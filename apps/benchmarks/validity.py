@@ -21,7 +21,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
-from recording import parser_of, relative  # noqa: E402
+from recording import finished, parser_of, relative  # noqa: E402
 
 TEST = 100
 HEADS = ([1], [2], [3], [4], [1, 1], [1, 2], [2, 1], [2, 2], [2, 3], [3, 2], [2, 4], [4, 2])
@@ -66,7 +66,7 @@ def make_problem(number, path):
 
 def run(program, folder, number):
     data, result = folder / f"{number:03}.data.h5", folder / f"{number:03}.h5"
-    if result.exists():
+    if finished(result):
         return
     widths, temperature = make_problem(number, data)
     settings = [f"model.widths=[[{','.join(map(str, widths))}]]", f"model.temperature={temperature}", "sample.chains=2",

@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 import headway  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
-from recording import parser_of, relative  # noqa: E402
+from recording import finished, parser_of, relative  # noqa: E402
 
 TEST, HEADS, TOKENS, TEMPERATURE, TEACHER = 100, 2, 3, 0.1, 3
 FORMS = ("hyla", "per_head", "before_attention", "after_attention")
@@ -108,13 +108,6 @@ def make(problem, path):
 def files_of(folder, problem):
     """The results of a problem: saddle points with fixed and with adapted features, and exact samples."""
     return {part: folder / f"{problem.name}.{part}.h5" for part in ("fixed", "adapted", "sample")}
-
-
-def finished(path):
-    """Whether a result is there, with all its draws: Ctrl-C keeps those that it has."""
-    if not path.exists():
-        return False
-    return bool(headway.read_result(path).points[0].attributes.get("complete", True))
 
 
 def run(program, folder, problem):
