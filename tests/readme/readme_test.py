@@ -97,8 +97,8 @@ class ReadmeTest(unittest.TestCase):
         top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
-        self.assertIn(f"Over eight data sets (+- standard errors) the Gaussian process has an accuracy of {ends[2]}, the theory with N = 10 neurons a layer {ends[1]}.", top)
-        self.assertIn(f"they have {process['accuracy']:.3f} and {point['accuracy']:.3f}, and exact samples at N = 10 have {exact:.3f}.", top)
+        self.assertIn(f"Over eight data sets (+- standard errors) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", top)
+        self.assertIn(f"of the picture they have {process['accuracy']:.3f} and {point['accuracy']:.3f}, exact samples {exact:.3f}.", top)
         self.assertIn(f"subtracted from (1,1), with {point['U'][0][0][2]:.2f} in $U_1$.", " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_comment_on_own_arrays_is_what_they_give(self):
@@ -110,7 +110,7 @@ class ReadmeTest(unittest.TestCase):
         page = (ROOT / "data/results/compositions.md").read_text()
         *_, theory, _, trained = re.search(r"^\| 240 \|.*$", page, re.MULTILINE)[0].strip("| ").split(" | ")
         trained, theory = (cell.split(",")[0] for cell in (trained, theory))
-        self.assertIn(f"over ten seeds their error is [{trained}](data/results/compositions.md), the theory's {theory}.",
+        self.assertIn(f"Over ten seeds it is {theory} in the theory and [{trained}](data/results/compositions.md) in trained networks.",
                       " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_table_of_results_is_what_solve_says(self):
