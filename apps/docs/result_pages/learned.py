@@ -120,7 +120,7 @@ def small_gap():
 def row():
     here = [mean_and_error(values("softmax", start, 120, "accuracy")) for start in STARTS]
     cold, hot = (shown(mean, 2, error) for mean, error in here)
-    return ["Learned softmax attention, copy task: accuracy from two starts of the search",
+    return ["Learned softmax attention, copy task, 120 examples: accuracy by start",
             f"no attention {cold}, the right head {hot}", "the start of searches decides",
             f"[page](learned-attention.md), [page](attention-transition.md), [data]({DATA}.json), [data](attention-transition.json)"]
 

@@ -96,7 +96,7 @@ def _codes():
 
 def _pruning():
     paper, here, deviation = panels.drops()
-    return ["One-shot images: head scores and accuracy without one head, rank correlation", f"{shown(paper, 2)}, one network", pair(here, 2),
+    return ["One-shot images: head scores and accuracy without one head, rank correlation", f"{shown(paper, 2)}, one network", f"{pair(here, 2)} at their T, {one_shot.rules()[1]} at 0.25",
             panels.verdict_of_effect(here, (paper, deviation)), _link("one-shot-heads", one_shot.FRESH)]
 
 
@@ -164,12 +164,12 @@ def _failed_networks():
          "no lead is shown", _link("sraven-fifth", "sraven-reference", "sraven-latents")],
         ["HYLA leads on SRAVEN made small", f"accuracy (%): HYLA less softmax {sraven.small_claim()[0]}", "no lead is shown",
          _link("sraven-small", "sraven-small")],
-        ["Readable codes foretell held-out scores: rank correlation, 72 networks",
+        ["Readable codes foretell held-out scores: rank correlation, half of 72 networks",
          f"given training score {foretold}; training score alone {training}", "no effect is shown",
          _link("decodability", "decodability")]]
 
 
-VERDICT_OF_RANKING = "lead not confirmed"
+VERDICT_OF_RANKING = "not confirmed; refitted: behind"
 
 
 def _failed_rankings():
@@ -184,7 +184,7 @@ def _failed_rankings():
          + ", [page](hyla-kernel.md), [data](hyla-kernel.json)"],
         ["Pretrained networks, four data sets", f"theory {change}, gradient {sensitivity}", "gradient ranks better",
          _link("pretrained-heads", "pretrained-heads")],
-        ["Combined estimate of `rank_heads`, six fresh tasks",
+        ["Combined estimate of `rank_heads`, fixed readout, six fresh tasks",
          f"combined {ranked:.2f}, best single {single:.2f}; ahead by 0.05 on {ranking.tasks_ahead('fixed')} of 6",
          VERDICT_OF_RANKING, _link("head-ranking", "head-ranking")]]
 
@@ -250,9 +250,9 @@ def _second_run():
     return [next(f"{row['accuracy_exact']:.3f}" for row in result["rows"] if row["width"] == 10)]
 
 
-SENTENCES = [("results/README.md", "which has an exact accuracy of {} at N = 10.", _second_run),
+SENTENCES = [("results/README.md", "Its exact accuracy is {} at N = 10.", _second_run),
              ("results/README.md", "With the authors' embedding two seeds lead on fuzzy logic by {}.", fuzzy_logic.reference_lead),
              ("results/README.md", "is {} % off at 100 neurons a layer, {} % at 10. With the 1/N correction it is {} % off at 10 (one data set, four paths).", _distances),
-             ("results/README.md", "Of {} published panels that could be compared, {} agree with ours.** {} differs, {} is undecided, and {} could not be compared.", _compared_and_agree),
+             ("results/README.md", "Of {} published panels that could be compared, {} agree with ours.** {} differs, {} is undecided, and {} could not be compared (a panel is a figure, or a part of one or of a table).", _compared_and_agree),
              ("results/README.md", "in each of three seeds, by {} ($R^2$ x 100) at the last step. Softmax peaks early, and then loses nine points. On SRAVEN HYLA is ahead in each "
               "seed, too, by {} points, but three seeds do not settle it (p = {}, paired t test).", _leads)]
