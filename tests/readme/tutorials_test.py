@@ -161,9 +161,12 @@ class PagesTest(unittest.TestCase):
             (made,) = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
             known, open_ended = {one.arg for one in made.args.args + made.args.kwonlyargs}, False
         else:
-            parameters = inspect.signature(getattr(package, name)).parameters.values()
+            signature = inspect.signature(getattr(package, name))
+            parameters = signature.parameters.values()
             known = {one.name for one in parameters}
             open_ended = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
+            if all(keyword.arg for keyword in node.keywords):  # what has no default must be given
+                signature.bind(*node.args, **{keyword.arg: keyword.value for keyword in node.keywords})
         for keyword in node.keywords:
             self.assertTrue(keyword.arg is None or open_ended or keyword.arg in known, f"{name}({keyword.arg}=)")
 
