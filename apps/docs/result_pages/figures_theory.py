@@ -41,7 +41,7 @@ def published_curves():
     contexts[0].legend(loc="lower left")
     limit = curves.limit()
     sequences.plot(list(limit), list(limit.values()), color=style.THEORY, label="published, $D \\to \\infty$")
-    for (size, found), mark, colour in zip(curves.bilinear().items(), "^so", style.OVERLAY):
+    for (size, found), mark, colour in zip(curves.bilinear().items(), "^soD", style.OVERLAY):
         sequences.errorbar(list(found), [mean for mean, _ in found.values()], yerr=[error for _, error in found.values()], fmt=mark,
                            markersize=3.5, capsize=2.5, color=colour, label=f"sampled, D = {size}")
     saddle = curves.averaged("bilinear-solve-20", curves.squared_error)
