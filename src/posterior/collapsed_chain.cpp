@@ -153,13 +153,15 @@ FeatureEnergy CollapsedChain::draw_upper(Rng& rng, const MatrixXd& activations,
     all.segment(block.begin, block.count) = part;
   }
   upper = all;
-  return accepted ? *std::move(energy) : energy_of(activations, first_factor(upper));
+  return accepted ? *std::move(energy)
+                  : energy_of(activations, first_factor(upper), temperature_ / beta_);
 }
 
-FeatureEnergy CollapsedChain::energy_of(const MatrixXd& features, const MatrixXd& factor) const {
+FeatureEnergy CollapsedChain::energy_of(const MatrixXd& features, const MatrixXd& factor,
+                                        double temperature) const {
   std::optional<FeatureEnergy> energy;
   if (factor.allFinite() && features.allFinite()) {
-    energy = FeatureEnergy::evaluate(features, kernels_->labels(), factor, temperature_ / beta_);
+    energy = FeatureEnergy::evaluate(features, kernels_->labels(), factor, temperature);
   }
   if (!energy) {
     throw Error(ErrorKind::kBadStudy,
@@ -186,7 +188,7 @@ double CollapsedChain::sweep(Rng& rng, Eigen::Ref<VectorXd> position) {
   draw_along_orbit(rng, above, input);
   upper_.draw_along_orbits(rng, upper, above);
   const MatrixXd effective = first_factor(upper) * above;
-  FeatureEnergy energy = energy_of(kernels_->features(), effective);
+  FeatureEnergy energy = energy_of(kernels_->features(), effective, temperature_ / beta_);
   input = energy.draw_weights(rng).reshaped(inputs_, units_);
   stored_above = above.transpose().reshaped();
   stored_input = input.reshaped();
@@ -226,10 +228,10 @@ PosteriorDraw CollapsedChain::observe(const Eigen::Ref<const VectorXd>& position
   draw.order_parameters.layers.insert(draw.order_parameters.layers.begin(),
                                       effective * effective.transpose());
   if (!predictor || test_features_->rows() == 0) return draw;
-  theory::Prediction prediction =
-      last_energy_ != nullptr && position == last_
-          ? last_energy_->predict(*test_features_, effective)
-          : energy_of(kernels_->features(), effective).predict(*test_features_, effective);
+  theory::Prediction prediction = last_energy_ != nullptr && position == last_
+                                      ? last_energy_->predict(*test_features_, effective)
+                                      : energy_of(kernels_->features(), effective, temperature_)
+                                            .predict(*test_features_, effective);
   draw.mean = std::move(prediction.mean);
   draw.variance = std::move(prediction.variance);
   return draw;

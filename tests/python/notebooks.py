@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -46,7 +47,7 @@ class NotebookTest(unittest.TestCase):
 
     def execute(self, results: Path) -> tuple[str, int]:
         """Runs it on the results of that folder. Returns what it prints, and how many pictures it shows. Fails if it writes to
-        standard error, but for R-hat a little above 1.01: another processor's rounding makes other draws."""
+        standard error, but for R-hat from 1.01 to 1.05: another processor's rounding makes other draws."""
         os.environ["HEADWAY_RESULTS"] = str(results)
         for name in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR"):
             os.environ[name] = str(Path(results) / "jupyter")  # nothing from the user's own set-up
@@ -60,7 +61,7 @@ class NotebookTest(unittest.TestCase):
         client.execute()
         outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
         errors = [output for output in outputs if output.get("name") == "stderr"]
-        self.assertEqual([output for output in errors if "> 1.01: error bars are too small" not in output["text"]], [])
+        self.assertEqual([output for output in errors if not re.search(r"R-hat 1\.0[1-4]\d* > 1\.01: error bars are too small", output["text"])], [])
         return "".join(output.get("text", "") for output in outputs), _pictures(outputs)
 
 

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 sys.path.insert(0, str(Path(os.environ.get("HEADWAY_SOURCE_DIR", ".")) / "apps/benchmarks"))
@@ -14,6 +15,18 @@ import compositions
 import program
 import recording
 from compositions import Job, Network, Problem
+
+
+class Results(unittest.TestCase):
+    def test_what_an_interrupt_left_is_not_finished(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "solved.h5"
+            self.assertFalse(recording.finished(path))
+            program.run("solve", "hmm-four-paths", "--set", "model.widths=[10]", "-o", path, "-q")
+            self.assertTrue(recording.finished(path) and compositions.is_there(path))
+            with h5py.File(path, "r+") as file:
+                file.attrs["partial"] = 1
+            self.assertFalse(recording.finished(path) or compositions.is_there(path))
 
 
 class Networks(unittest.TestCase):

@@ -73,8 +73,9 @@ class CollapsedChain final : public sampling::TemperedTarget, public PosteriorTa
   /// Draws `upper`, and returns the energy there.
   [[nodiscard]] FeatureEnergy draw_upper(Rng& rng, const MatrixXd& activations,
                                          Eigen::Ref<VectorXd> upper) const;
-  /// At T / beta. Error kBadStudy when K + T is not positive definite to working precision.
-  [[nodiscard]] FeatureEnergy energy_of(const MatrixXd& features, const MatrixXd& factor) const;
+  /// Error kBadStudy when K + T is not positive definite to working precision.
+  [[nodiscard]] FeatureEnergy energy_of(const MatrixXd& features, const MatrixXd& factor,
+                                        double temperature) const;
 
   model::Architecture architecture_;
   BartlettChain upper_;  // layers 2, ..., L + 1

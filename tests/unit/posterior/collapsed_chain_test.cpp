@@ -133,6 +133,27 @@ TEST_CASE("A sweep returns the log density of where it ends, and the prior is dr
   CHECK(x == drawn);
 }
 
+TEST_CASE("What a sweep leaves behind changes no prediction") {
+  const WeightProblem problem = testing::weight_problems()[5];
+  const WeightData data = random_weight_data(problem);
+  CollapsedChain chain = chain_of(problem, data);
+  CollapsedChain fresh = chain_of(problem, data);
+  VectorXd x = start_of(chain, 1);
+  const VectorXd other = x;
+  Rng rng(45, StreamPurpose::kTests);
+  chain.sweep(rng, x);
+  for (const VectorXd& at : {x, other}) {
+    const PosteriorDraw draw = chain.observe(at, true);
+    const PosteriorDraw expected = fresh.observe(at, true);
+    CHECK(draw.mean == expected.mean);
+    CHECK(draw.variance == expected.variance);
+  }
+  CHECK(largest_difference(chain.observe(x, true).mean, chain.observe(other, true).mean) > 1e-3);
+  chain.set_inverse_temperature(0.3);
+  chain.sweep(rng, x);
+  CHECK(chain.observe(x, true).mean == fresh.observe(x, true).mean);
+}
+
 TEST_CASE("The collapsed chain has no gradient, and refuses what it cannot sample") {
   const WeightProblem problem = testing::weight_problems()[1];
   const WeightData data = random_weight_data(problem);
