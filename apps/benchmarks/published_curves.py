@@ -5,8 +5,8 @@
 
 PART is a curve and a size: in-context-10, in-context-32, in-context-width, bilinear-solve-20, bilinear-10, bilinear-20,
 bilinear-40, bilinear-65. Runs are those of the studies in-context-regression and bilinear-sequence-regression with other sizes and seeds.
-Their results stay in FOLDER, and the same command goes on where it stopped. --seeds takes fewer. --record keeps recorded parts of
-which FOLDER has nothing.
+Their results stay in FOLDER, and the same command goes on where it stopped. --seeds takes fewer. --record keeps recorded runs that
+FOLDER does not have.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ from recording import finished, kept, parser_of  # noqa: E402
 PENALTY, RANK, NOISE = 1e-6, 0.2, 0.5
 KAPPAS = {10: (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6, 2.0, 4.0, 8.0, 16.0, 32.0), 32: (0.2, 0.6, 1.0, 1.6, 2.0, 4.0, 8.0)}
 ALPHAS = (0.2, 0.398, 0.6, 0.998, 1.4, 2.0)
-LOADS = {10: ALPHAS, 20: (0.398, 0.998), 40: (0.398, 0.998), 65: (0.998,)}
+LOADS = {10: ALPHAS} | dict.fromkeys((20, 40, 65), (0.398, 0.998))
 WIDTHS = (5, 10, 30, 100)
 
 
@@ -59,7 +59,7 @@ def runs(part, seeds):
                     settings |= {"sample.evidence": "false"}
                 if d == 40:  # a teacher takes half a minute to a minute of a free core
                     settings |= {"sample.chains": 2, "sample.warmup": 300, "sample.draws": 500}
-                elif d == 65:  # five minutes of a free core; 0.2 d is whole, which it is not at 64
+                elif d == 65:  # minutes of a free core; 0.2 d is whole, which it is not at 64
                     settings |= {"sample.chains": 2, "sample.warmup": 200, "sample.draws": 300, "sample.predictor_draws": 100}
                 yield f"{part}_{alpha}_{seed}", "solve" if solve else "sample", "bilinear-sequence-regression", settings
 
@@ -102,6 +102,10 @@ def row(path):
     return rows
 
 
+def run_of(recorded):
+    return recorded["part"], recorded["seed"], recorded.get("at")
+
+
 def main():
     parser = parser_of(__doc__)
     parser.add_argument("parts", metavar="PART", nargs="*")
@@ -111,9 +115,10 @@ def main():
         parts = {}
         for path in filter(finished, sorted(Path(options.first).glob("*.h5"))):
             parts.setdefault(path.stem.partition("_")[0], []).append(path)
-        made = kept(Path(options.second), lambda recorded: recorded["part"] in parts)
-        made += [{"kind": "published_curves", "made": summary(paths[0])["made"], "rows": [one for path in paths for one in row(path)]}
-                 for paths in parts.values()]
+        new = [{"kind": "published_curves", "made": summary(paths[0])["made"], "rows": [one for path in paths for one in row(path)]}
+               for paths in parts.values()]
+        runs_of = {run_of(one) for made in new for one in made["rows"]}
+        made = kept(Path(options.second), lambda recorded: run_of(recorded) in runs_of) + new
         print(write_summaries(made, options.second, options.force))
         return
     folder = Path(options.second)

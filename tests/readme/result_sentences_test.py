@@ -23,6 +23,7 @@ import ranking  # noqa: E402
 import removal  # noqa: E402
 import training_speed  # noqa: E402
 import transition  # noqa: E402
+import validity  # noqa: E402
 from recorded import average, final, load, mean_and_error, of_kind, reproduced  # noqa: E402
 
 
@@ -45,12 +46,17 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(len(looks), 18)
         self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
 
+    def test_loads_up_to_which_solve_and_its_correction_are_enough(self):
+        """"Below 1 its 1/N correction is as good" as `solve` below 0.1, in U_1 and in predictions."""
+        *alone, order, predictor = map(float, validity.claim())
+        self.assertTrue(order <= alone[0] and predictor <= alone[1])
+
     def test_verdicts_on_published_panels(self):
         """The one that differs is the accuracy of the one-shot network, the undecided one is its pruning; half of the published lead
         on SRAVEN would agree, too."""
         of = {word: [row[1] for row in panels.table()[1:] if row[4].startswith(word)] for word in ("differs", "undecided")}
         self.assertEqual(of["differs"], ["accuracy of the trained network (%)"])
-        self.assertEqual(of["undecided"], ["head scores and accuracy without one head: rank correlation"])
+        self.assertEqual(of["undecided"], ["a head's score and accuracy lost without it: rank correlation"])
         self.assertEqual([panels.verdict_of_effect((one, 1.0), (3.0, 1.0)) for one in (-1.0, 1.0, 3.0)],
                          ["differs by 2.8 errors", "agrees: 1.4 errors, limit 2.0", "agrees: 0.0 errors, limit 2.0"])
         self.assertEqual(panels.verdict_of_effect((1.0, 1.0), (2.0, 1.0)), "undecided: zero would agree")

@@ -60,7 +60,7 @@ class PagesSayWhatFilesHold(unittest.TestCase):
         for *cells, verdict, _ in rows:
             self.assertLessEqual(len(verdict.split()), MOST_WORDS_OF_A_VERDICT, verdict)
             self.assertLessEqual(max(len(cell.split()) for cell in cells), MOST_WORDS_OF_A_CELL, cells)
-        linked = {link for row in rows for link in re.findall(r"\[page\]\(([^)]+)\)", row[-1])}
+        linked = {link for row in rows for link in re.findall(r"page\]\(([^)]+)\)", row[-1])}
         self.assertEqual(linked, {path.name for path in RESULTS.glob("*.md")} - {"README.md"})
 
 

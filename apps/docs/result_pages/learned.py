@@ -120,9 +120,11 @@ def small_gap():
 def row():
     here = [mean_and_error(values("softmax", start, 120, "accuracy")) for start in STARTS]
     cold, hot = (shown(mean, 2, error) for mean, error in here)
+    exact = [run["accuracy"] for (count, _), runs in exchanged().items() if count == 120 for run in runs.values()]
     return ["Learned softmax attention, copy task, 120 examples: accuracy by start",
-            f"no attention {cold}, the right head {hot}", "the start of searches decides",
-            f"[page](learned-attention.md), [page](attention-transition.md), [data]({DATA}.json), [data](attention-transition.json)"]
+            f"no attention {cold}, right head {hot}, exact {sum(exact) / len(exact):.2f}",
+            "the start of searches decides",
+            f"[page](learned-attention.md), [data]({DATA}.json), [transition: page](attention-transition.md)"]
 
 
 TABLES = {"learned-copy": copy_table, "learned-gap": gap_table, "learned-samples": sample_table, "learned-exchange": exchange_table,

@@ -96,7 +96,7 @@ def variants_table():
     return rows
 
 
-def _means(study):
+def means(study):
     """Distances of the accuracies of eight seeds from those published: of eight seeds, or of one, which has the deviation of
     one of ours."""
     here = hidden_markov.over_seeds(study)
@@ -138,7 +138,7 @@ def _t24():
         many = published("T24, hidden Markov, 8 seeds").get(study)
         one = published("T24, hidden Markov, one seed").get(study)
         paper = pair(many["Gaussian process"], 3) if many else shown(one["Gaussian process"], 3)
-        rows.append([name, words, f"Gaussian process {paper}", pair(here["Gaussian process"], 3), verdict(_means(study)),
+        rows.append([name, words, f"Gaussian process {paper}", pair(here["Gaussian process"], 3), verdict(means(study)),
                      "[page](hidden-markov.md)"])
     limit, ours = (reproduced()["published data: overlaps", f"points[widths=10].overlaps[{at}]"] for at in (2, 2))
     rows.append([name, "order parameters and eigenvectors, authors' data", f"third overlap, N = 10: {shown(limit['published'], 3)}",
@@ -154,7 +154,7 @@ def _t24():
          "same direction, no numbers", images],
         ["[T24] 3", "the same on other image sets", "a figure: MNIST, FashionMNIST", f"small digits: {digits}",
          "not run", images],
-        ["[T24], pruning", "head scores and accuracy without one head: rank correlation", shown(score[0], 2), pair(score[1], 2),
+        ["[T24], pruning", "a head's score and accuracy lost without it: rank correlation", shown(score[0], 2), pair(score[1], 2),
          verdict_of_effect(score[1], (score[0], score[2])), heads]]
 
 
