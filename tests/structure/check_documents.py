@@ -230,9 +230,9 @@ def key_faults(root):
 def listing_faults(root):
     """Tables that list all of something: studies, results, figures, members of a data set."""
     faults = []
-    for folder, suffix in (("data/studies", ".toml"), ("data/results", ".json")):
-        text = (root / folder / "README.md").read_text()
-        faults += [f"{folder}/README.md: no word of {file.name}" for file in sorted((root / folder).glob("*" + suffix))
+    for folder, suffix, pages in (("data/studies", ".toml", "README.md"), ("data/results", ".json", "*.md")):
+        text = "".join(page.read_text() for page in (root / folder).glob(pages))
+        faults += [f"{folder}/{pages}: no word of {file.name}" for file in sorted((root / folder).glob("*" + suffix))
                    if f"({file.name})" not in text]
     figures = re.findall(r'^    "(\w+)": FigureKind', (root / "apps/python/headway/figures/__init__.py").read_text(),
                          re.MULTILINE)
