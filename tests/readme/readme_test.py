@@ -89,17 +89,21 @@ class ReadmeTest(unittest.TestCase):
     def test_it_is_short(self):
         self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), MOST_LINES)
 
-    def test_the_numbers_at_its_top_are_those_of_solve_and_of_recorded_samples(self):
+    def test_its_numbers_are_those_of_solve_and_of_the_results(self):
         point, process = solved([10])
         self.assertLess(process["accuracy"], point["accuracy"] - 0.05)
-        (recorded,) = json.loads((ROOT / "data/results/where-the-theory-ends.json").read_text())["results"]
-        exact = next(row["accuracy_exact"] for row in recorded["rows"] if row["width"] == 10)
-        top = " ".join((ROOT / "README.md").read_text().partition("![")[0].split())
+        text = " ".join((ROOT / "README.md").read_text().split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
-        self.assertIn(f"Over eight data sets (+- standard errors) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", top)
-        self.assertIn(f"of the picture they have {process['accuracy']:.3f} and {point['accuracy']:.3f}, exact samples {exact:.3f}.", top)
-        self.assertIn(f"subtracted from (1,1), with {point['U'][0][0][2]:.2f} in $U_1$.", " ".join((ROOT / "README.md").read_text().split()))
+        two_paths = re.search(r"^\| good and denoising \| here.*\| ([\d. +-]+) \|$", hidden, re.MULTILINE)[1]
+        self.assertIn(f"Over eight data sets (+- standard errors) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", text)
+        self.assertIn(f"without these the Gaussian process, too, has {two_paths}.", text)
+        self.assertIn(re.search(r"\d+ means, at most [\d.]+ errors apart", (ROOT / "data/results/README.md").read_text())[0], text)
+        wide = json.loads(subprocess.run([PROGRAM, "prune", "hmm-four-paths", "--set", "model.widths=[1000000000]", "--set", "solve.corrections=off", "--json"],
+                                         text=True, capture_output=True, check=True).stdout)["points"][0]
+        of_process, of_theory = process["test_mean_squared_error"], point["test_mean_squared_error"]
+        without = of_process + min(head["squared_error_rise"] for head in wide["heads"])
+        self.assertIn(f"its error is {of_process:.2f} with all heads, {without:.2f} without the useless one. Width 10 has {of_theory:.2f} with all.", text)
 
     def test_the_comment_on_own_arrays_is_what_they_give(self):
         block = next(block.text for block in blocks((ROOT / "README.md").read_text()) if "import numpy as np\n" in block.text)
