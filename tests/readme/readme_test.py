@@ -105,6 +105,16 @@ class ReadmeTest(unittest.TestCase):
         without = of_process + min(head["squared_error_rise"] for head in wide["heads"])
         self.assertIn(f"its error is {of_process:.2f} with all heads, {without:.2f} without the useless one. Width 10 has {of_theory:.2f} with all.", text)
 
+    def test_the_lecture_notes_read_the_first_picture_right(self):
+        text = " ".join((ROOT / "src/theory/README.md").read_text().split())
+        narrow, wide, _ = solved([10, 1000])
+        gain = 1000 * (wide["U_a"] - 1)
+        factor = wide["U_a"] * (1 + gain / 2000) * (1 + gain / 4000)
+        self.assertIn(f"at $N = 1000$ the number is {gain:.0f}, above $P$.", text)
+        self.assertIn(f"by $1.121 \\thinspace (1 + 0.121 / 2)(1 + 0.121 / 4) = {factor:.2f}$ on average", text)
+        self.assertAlmostEqual(sum(wide["U"][0][path][path] for path in range(4)) / 4, factor, delta=0.005)
+        self.assertIn(f"the entry {narrow['U'][0][0][0]:.1f} has a deviation of {narrow['corrected']['U_sd'][0][0][0]:.1f}", text)
+
     def test_the_comment_on_own_arrays_is_what_they_give(self):
         block = next(block.text for block in blocks((ROOT / "README.md").read_text()) if "import numpy as np\n" in block.text)
         with tempfile.TemporaryDirectory() as folder, Runner(folder) as runner:

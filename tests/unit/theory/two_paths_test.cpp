@@ -92,33 +92,29 @@ TEST_CASE("two paths: corrected and exact means are those of the lecture notes")
   REQUIRE_THAT(corrected.at(1)(0, 1), WithinAbs(-0.466, 5e-4));
   REQUIRE_THAT(corrected.at(2)(0, 0), WithinAbs(1.2235, 5e-4));
 
-  // Draws of eqs. 32 and 33, weighted by the likelihood: at T = 0 the labels enter as |beta|^2.
+  // Given U_a = u, let g = 2 / (v^T U_1^{-1} v), v = (1, -1). With s = u / N the prior W(N, s)
+  // times det(U_1)^{-N_0 / 2} is a multiple s^{-N_0} of W(N - N_0, s), where g / s is chi-squared
+  // of N - N_0 - 1 degrees and independent of the rest. The labels enter as exp(-|beta|^2 / g).
   const double width = 10.0;
   double total = 0.0;
-  double squares = 0.0;
   Eigen::Vector3d mean = Eigen::Vector3d::Zero();
-  for (int draw = 0; draw < 400000; ++draw) {
-    const double ua = rng.chi_squared(width) / width;
-    const double first = std::sqrt(rng.chi_squared(width));
-    const double below = rng.normal();
-    const double second = rng.chi_squared(width - 1.0);
-    const double scale = ua / width;
-    const double u11 = first * first * scale;
-    const double u12 = first * below * scale;
-    const double u22 = (below * below + second) * scale;
-    const double determinant = u11 * u22 - u12 * u12;
-    const double energy = 3.0 * std::log(determinant) + 6.0 * (u11 + 2.0 * u12 + u22) / determinant;
-    const double weight = std::exp(-0.5 * energy);
-    total += weight;
-    squares += weight * weight;
-    mean += weight * Eigen::Vector3d(0.5 * (u11 + u22), u12, ua);
+  for (double log_u = -4.0; log_u < 4.0; log_u += 0.02) {
+    for (double log_g = -6.0; log_g < 5.0; log_g += 0.02) {
+      const double ua = std::exp(log_u);
+      const double g = std::exp(log_g);
+      const double s_ua = ua / width;
+      const double weight = std::exp(0.5 * width * (log_u - ua) + 3.0 * (log_g - std::log(s_ua)) -
+                                     0.5 * g / s_ua - 3.0 * std::log(s_ua) - 6.0 / g);
+      const double apart = g + s_ua;       // on (1, -1)
+      const double together = 7.0 * s_ua;  // on (1, 1)
+      total += weight;
+      mean += weight * Eigen::Vector3d(0.5 * (together + apart), 0.5 * (together - apart), ua);
+    }
   }
   mean /= total;
-  REQUIRE(total * total / squares >
-          4e4);  // effective draws: the errors of the means are below 0.003
-  REQUIRE_THAT(mean[0], WithinAbs(1.327, 0.01));
-  REQUIRE_THAT(mean[1], WithinAbs(-0.470, 0.01));
-  REQUIRE_THAT(mean[2], WithinAbs(1.223, 0.01));
+  REQUIRE_THAT(mean[0], WithinAbs(1.326, 5e-4));
+  REQUIRE_THAT(mean[1], WithinAbs(-0.469, 5e-4));
+  REQUIRE_THAT(mean[2], WithinAbs(1.224, 5e-4));
 }
 
 TEST_CASE("two paths, fewer examples than coefficients: narrow networks predict better") {
