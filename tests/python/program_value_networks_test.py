@@ -1,5 +1,8 @@
 """Value networks through headway.Dataset: every verb of the theory, and how their results show S."""
 
+import pathlib
+import sys
+import tempfile
 import unittest
 
 import h5py
@@ -7,6 +10,9 @@ import numpy as np
 
 import headway
 from bindings import GOLDEN, file_of, setUpModule  # noqa: F401
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "apps/benchmarks"))
+import value_validity  # noqa: E402
 
 PRECISION = 1e-6  # of the solver that made the golden file
 NETWORK = {"form": "hyla", "nonlinearity": "relu"}
@@ -25,6 +31,36 @@ def problem():
     settings = {"widths": [[int(width) for width in about["widths"]]], "variances": list(map(float, about["variances"])),
                 "temperature": float(about["T"]), "readout": about["readout"]}
     return data, settings, found
+
+
+class Benchmark(unittest.TestCase):
+    def test_its_networks_are_those_that_the_theory_has(self):
+        """The kernel of many hidden units that the benchmark draws predicts like the Gaussian process of its form, and of no other."""
+        forms = {}
+        for form in value_validity.FORMS:
+            problem = value_validity.Problem(form, "relu", 10, 12, 2, 1)
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "problem.h5"
+                variance = value_validity.make(problem, path)
+                process = headway.solve(path, widths=[[10, 10**9]], temperature=value_validity.TEMPERATURE, variances=[1.0, variance, 1.0],
+                                        readout="last_token", value_network={"form": form, "nonlinearity": "relu"}).gaussian_process[0]
+                with h5py.File(path) as file:
+                    x, attention = (np.concatenate([file[f"{split}/{name}"] for split in ("train", "test")])
+                                    for name in ("inputs", "attention/layer_1"))
+                    forms[form] = problem, variance, x, attention, file["train/labels"][()], process.predictor.mean.ravel()
+
+        def distance(form, problem, variance, x, attention, labels, expected):
+            units = value_validity.hidden(problem, *value_validity.sites(form, x, attention), 20000, np.random.default_rng(1))
+            kernel = variance * np.einsum("eri,fri->ef", units, units) / units[0].size
+            train = kernel[:len(labels), :len(labels)] + value_validity.TEMPERATURE * np.eye(len(labels))
+            mean = kernel[len(labels):, :len(labels)] @ np.linalg.solve(train, labels)
+            return np.linalg.norm(mean - expected) / np.linalg.norm(expected)
+
+        same = {"per_head", "before_attention"}  # their Gaussian processes: hidden units are as many, only shared or not
+        for of, problem in forms.items():
+            for form in forms:
+                near = form == of or {form, of} == same
+                (self.assertLess if near else self.assertGreater)(distance(form, *problem), 0.04, (form, of))
 
 
 class ValueNetworks(unittest.TestCase):
