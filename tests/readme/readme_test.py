@@ -97,7 +97,7 @@ class ReadmeTest(unittest.TestCase):
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
         two_paths = re.search(r"^\| good and denoising \| here.*\| ([\d. +-]+) \|$", hidden, re.MULTILINE)[1]
         self.assertIn(f"Over eight data sets (one is in the picture) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", text)
-        self.assertIn(f"without these the Gaussian process, too, has {two_paths}.", text)
+        self.assertIn(f"Without these the Gaussian process, too, has {two_paths}.", text)
         self.assertIn(re.search(r"\d+ means, at most [\d.]+ errors apart", (ROOT / "data/results/README.md").read_text())[0], text)
         wide = json.loads(subprocess.run([PROGRAM, "prune", "hmm-four-paths", "--set", "model.widths=[1000000000]", "--set", "solve.corrections=off", "--json"],
                                          text=True, capture_output=True, check=True).stdout)["points"][0]
