@@ -110,8 +110,8 @@ class ReadmeTest(unittest.TestCase):
         narrow, wide, _ = solved([10, 1000])
         gain = 1000 * (wide["U_a"] - 1)
         factor = wide["U_a"] * (1 + gain / 2000) * (1 + gain / 4000)
-        self.assertIn(f"at $N = 1000$ the number is {gain:.0f}, above $P$.", text)
-        self.assertIn(f"by $1.121 \\thinspace (1 + 0.121 / 2)(1 + 0.121 / 4) = {factor:.2f}$ on average", text)
+        self.assertIn(f"gain less loss is {gain:.0f} at $N = 1000$", text)
+        self.assertIn(f"by about $1.121 \\thinspace (1 + 0.121 / 2)(1 + 0.121 / 4) = {factor:.2f}$", text)
         self.assertAlmostEqual(sum(wide["U"][0][path][path] for path in range(4)) / 4, factor, delta=0.005)
         self.assertIn(f"the entry {narrow['U'][0][0][0]:.1f} has a deviation of {narrow['corrected']['U_sd'][0][0][0]:.1f}", text)
 

@@ -146,3 +146,29 @@ TEST_CASE("two paths, fewer examples than coefficients: narrow networks predict 
   REQUIRE_THAT(errors[1], WithinAbs(0.47, 0.005));
   REQUIRE_THAT(errors[2], WithinAbs(0.314, 0.005));
 }
+
+TEST_CASE("two paths: the size of labels sets the scale of U_1, their structure the selection") {
+  constexpr int kSeeds = 8;
+  const double temperature = 1e-3;
+  for (const double size : {0.5 * 30, 4.0 * 30}) {
+    double correlation = 0.0;
+    double scale = 0.0;
+    double error = 0.0;
+    double wide = 0.0;
+    for (int seed = 1; seed <= kSeeds; ++seed) {
+      Rng rng(static_cast<std::uint64_t>(seed), StreamPurpose::kTests);
+      const TwoPaths made = two_paths(20, 40, 30, size, rng);
+      const theory::OrderParameters found = test::solve(made.problem, temperature).order_parameters;
+      const MatrixXd& u = found.at(1);
+      correlation += u(0, 1) / std::sqrt(u(0, 0) * u(1, 1)) / kSeeds;
+      scale += found.at(2)(0, 0) / kSeeds;
+      error += test_error(made, u, temperature) / kSeeds;
+      wide += test_error(made, MatrixXd::Identity(2, 2), temperature) / kSeeds;
+    }
+    CAPTURE(size, correlation, scale, error, wide);
+    // As the lecture notes print them.
+    REQUIRE_THAT(correlation, WithinAbs(-0.66, 0.01));
+    REQUIRE_THAT(scale, WithinAbs(size < 100.0 ? 0.52 : 1.51, 0.01));
+    REQUIRE_THAT(error, WithinAbs(0.31, 0.01));
+  }
+}
