@@ -23,7 +23,7 @@ MatrixXd power(const MatrixXd& m, double exponent) {
          eigen.eigenvectors().transpose();
 }
 
-/// The positive root of W^2 + b W = M.
+/// The positive root of J^2 + kappa J = M.
 MatrixXd root(double b, const MatrixXd& m) {
   const MatrixXd one = identity(m.rows());
   return 0.5 * (power(b * b * one + 4.0 * m, 0.5) - b * one);
