@@ -91,19 +91,23 @@ class ReadmeTest(unittest.TestCase):
 
     def test_its_numbers_are_those_of_solve_and_of_the_results(self):
         point, process = solved([10])
+        row = next(row for row in json.loads((ROOT / "data/results/where-the-theory-ends.json").read_text())["results"][0]["rows"] if row["width"] == 10)
+        self.assertIn(f"A long run has an accuracy of {row['accuracy_exact']:.3f}. Against it $U_1$ is {100 * row['U_1_saddle']:.2g} % off at the saddle "
+                      f"point, [with the 1/N correction](data/results/README.md) {100 * row['U_1_corrected']:.2g} %.", " ".join((ROOT / "README.md").read_text().split()))
         self.assertLess(process["accuracy"], point["accuracy"] - 0.05)
         text = " ".join((ROOT / "README.md").read_text().split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
         two_paths = re.search(r"^\| good and denoising \| here.*\| ([\d. +-]+) \|$", hidden, re.MULTILINE)[1]
         self.assertIn(f"Over eight data sets (one is in the picture) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", text)
-        self.assertIn(f"Without these the Gaussian process, too, has {two_paths}.", text)
-        self.assertIn(re.search(r"\d+ means, at most [\d.]+ errors apart", (ROOT / "data/results/README.md").read_text())[0], text)
+        self.assertIn(f"With the useful two alone the Gaussian process, too, has {two_paths};", text)
+        means, errors = re.search(r"(\d+ means, at most [\d.]+) (errors apart)", (ROOT / "data/results/README.md").read_text()).groups()
+        self.assertIn(f"{means} standard {errors}", text)
         wide = json.loads(subprocess.run([PROGRAM, "prune", "hmm-four-paths", "--set", "model.widths=[1000000000]", "--set", "solve.corrections=off", "--json"],
                                          text=True, capture_output=True, check=True).stdout)["points"][0]
         of_process, of_theory = process["test_mean_squared_error"], point["test_mean_squared_error"]
         without = of_process + min(head["squared_error_rise"] for head in wide["heads"])
-        self.assertIn(f"its error is {of_process:.2f} with all heads, {without:.2f} without the useless one. Width 10 has {of_theory:.2f} with all.", text)
+        self.assertIn(f"its error falls from {of_process:.2f} to {without:.2f}. Width 10 has {of_theory:.2f} with every head kept.", text)
 
     def test_the_lecture_notes_read_the_first_picture_right(self):
         text = " ".join((ROOT / "src/theory/README.md").read_text().split())

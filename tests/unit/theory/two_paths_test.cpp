@@ -147,7 +147,7 @@ TEST_CASE("two paths, fewer examples than coefficients: narrow networks predict 
   REQUIRE_THAT(errors[2], WithinAbs(0.314, 0.005));
 }
 
-TEST_CASE("two paths: the size of labels sets the scale of U_1, their structure the selection") {
+TEST_CASE("two paths: where N is small, small labels select like large ones") {
   constexpr int kSeeds = 8;
   const double temperature = 1e-3;
   for (const double size : {0.5 * 30, 4.0 * 30}) {
@@ -170,5 +170,6 @@ TEST_CASE("two paths: the size of labels sets the scale of U_1, their structure 
     REQUIRE_THAT(correlation, WithinAbs(-0.66, 0.01));
     REQUIRE_THAT(scale, WithinAbs(size < 100.0 ? 0.52 : 1.51, 0.01));
     REQUIRE_THAT(error, WithinAbs(0.31, 0.01));
+    REQUIRE(wide > 0.7);
   }
 }
