@@ -36,7 +36,7 @@ def _hidden_markov():
     paper = published("T24, hidden Markov, 8 seeds")["four paths"]
     here = hidden_markov.over_seeds("four paths")
     ends = {"10": "N = 10:", hidden_markov.GAUSSIAN: "Gaussian process:"}
-    return ["Hidden Markov chains, 8 seeds, four widths, authors' code: accuracy", _named(ends.values(), (pair(paper[end], 3) for end in ends)),
+    return ["Hidden Markov chains, 8 seeds, three widths and GP, authors' code: accuracy", _named(ends.values(), (pair(paper[end], 3) for end in ends)),
             _named(ends.values(), (pair(here[end], 3) for end in ends)),
             panels.verdict(panels.means("four paths")), _link("hidden-markov", "reproduce")]
 
@@ -124,7 +124,7 @@ def _value_validity():
     predictor, process, order, fixed = (value_validity.below(name, 0.05) for name in ("predictor_adapted", "predictor_gp", "U_1_adapted", "U_1_fixed"))
     return [f"Values with a hidden layer, {count} problems: how many within 5 %",
             f"predictor: adapted {predictor}, GP {process}; $U_1$: adapted {order}, fixed {fixed}",
-            "most are farther off", _link("value-validity", "value-validity")]
+            "most exceed 5 %", _link("value-validity", "value-validity")]
 
 
 def _text():
@@ -139,14 +139,14 @@ def _posteriors():
 
 
 def _known_head():
-    first, of = pretrained.times_first()
+    (first, of), (alone, _) = (pretrained.times_first(f"the theory's change, {parts}") for parts in ("all parts", "heads alone"))
     return ["A head whose work is known: its place in the theory's ranking",
-            f"first of eight heads in {first} of {of} splits", "seventh in the other", _link("known-head", "pretrained-heads")]
+            f"first of eight in {first} (heads alone: {alone}) of {of} splits", "usually first; gradient usually second", _link("known-head", "pretrained-heads")]
 
 
 def _ranking():
     over = [average(ranking.over_tasks(ranking.FRESH, "fixed", column), 2) for column in ("estimate", "removal_mean_fixed", "gradient")]
-    return ["Ranking heads (`rank_heads`), six fresh tasks: rank correlation with removal's cost",
+    return ["`rank_heads`, six fresh tasks: rank correlation with cost on unseen texts",
             "combined {}, removal {}, gradient {}".format(*over), "removal better than gradient", _link("head-ranking", "head-ranking")]
 
 
@@ -169,7 +169,7 @@ def _failed_networks():
         ["HYLA leads on SRAVEN made small", f"accuracy (%): HYLA less softmax {sraven.small_claim()[0]}", "no lead is shown",
          _link("sraven-small", "sraven-small")],
         ["Readable codes foretell held-out scores: rank correlation, half of 72 networks",
-         f"given training score {foretold}; training score alone {training}", "no effect is shown",
+         f"at equal training score {foretold}; training score {training}", "no effect is shown",
          _link("decodability", "decodability")],
         ["`rank_heads`: the combined estimate leads each single score by 0.05",
          f"on {ranking.tasks_ahead('fixed')} of six fresh tasks; four were expected", VERDICT_OF_RANKING, _link("head-ranking", "head-ranking")]]
@@ -265,7 +265,7 @@ SENTENCES = [("results/README.md", "the theory has an accuracy of {} at ten neur
              ("results/README.md", "That of a second differs by {} at N = 10, so only the last gap is clear.", _second_run),
              ("results/README.md", "below 0.1 use `headway solve`: nine of ten random problems are within {} % in $U_1$ and {} % in predictions.", lambda: validity.claim()[:2]),
              ("results/README.md", "With the authors' embedding HYLA leads on fuzzy logic by {} (two seeds); SRAVEN was not run.", fuzzy_logic.reference_lead),
-             ("results/README.md", "is {} % off at 100 neurons a layer, {} % at 10. With the 1/N correction it is less than {} % off there (one data set, four paths).", _distances),
+             ("results/README.md", "is {} % off in norm at 100 neurons a layer, {} % at 10. With the 1/N correction it is less than {} % off at ten (one data set, four paths).", _distances),
              ("results/README.md", "Of {} panels that could be compared {} agree, {} differs and {} is undecided; {} could not.", _compared_and_agree),
              ("results/README.md", "in each of three seeds, by {} ($R^2$ x 100) at the last step, by {} at steps chosen on held-out scores. On SRAVEN HYLA is ahead in each "
               "seed, too, by {} points, but three seeds do not settle it (p = {}, paired t test).", _leads)]
