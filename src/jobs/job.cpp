@@ -52,6 +52,7 @@ void make_folder(const std::string& output, const std::filesystem::path& folder)
 
 /// Version, BLAS, threads and instruction sets, for -v.
 void note_environment(const Study& study, Observer& observer) {
+  const std::string instructions = instruction_sets();  // first: a wrong word is refused here
   const int wanted = wanted_threads(study.threads), threads = resolve_threads(study.threads);
   if (threads < wanted) {
     observer.warning(
@@ -66,7 +67,7 @@ void note_environment(const Study& study, Observer& observer) {
                             build.compiler, build.build_type));
   observer.note(fmt::format("BLAS: {}, one thread for each call", numerics::blas_description()));
   observer.note(fmt::format("threads: {} (OMP_WAIT_POLICY={}); instruction sets: {}", threads,
-                            policy != nullptr ? policy : "unset", instruction_sets()));
+                            policy != nullptr ? policy : "unset", instructions));
 }
 
 }  // namespace
