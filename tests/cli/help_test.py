@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 from support import PROGRAM, STUDIES, ProgramTest, on_terminal, run
 from train_support import can_train
@@ -336,8 +337,11 @@ class Instructions(ProgramTest):
         self.assertRegex(found.stderr, r"; attention kernels baseline\n")
 
     def test_another_word_is_refused(self):
-        status, _, said = self.solved("avx1")
-        self.assertEqual((status, said), (64, 'headway: HEADWAY_INSTRUCTIONS = "avx1": must be baseline, avx2 or avx512\n'))
+        """Before anything else is said, also where the user chose the kernels of BLAS."""
+        for chosen in ({}, {"OPENBLAS_CORETYPE": "Prescott"}):
+            with unittest.mock.patch.dict(os.environ, chosen):
+                status, _, said = self.solved("avx1")
+            self.assertEqual((status, said), (64, 'headway: HEADWAY_INSTRUCTIONS = "avx1": must be baseline, avx2 or avx512\n'))
 
 
 # (command line, words of the answer)

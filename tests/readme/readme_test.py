@@ -100,6 +100,7 @@ class ReadmeTest(unittest.TestCase):
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
         two_paths = re.search(r"^\| good and denoising \| here.*\| ([\d. +-]+) \|$", hidden, re.MULTILINE)[1]
         self.assertIn(f"Over eight data sets (one is in the picture) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", text)
+        self.assertIn(f"and {point['U'][0][0][2]:.1f} between them", text)
         self.assertIn(f"With the useful two alone the Gaussian process, too, has {two_paths};", text)
         means, errors = re.search(r"(\d+ means, at most [\d.]+) (errors apart)", (ROOT / "data/results/README.md").read_text()).groups()
         self.assertIn(f"{means} standard {errors}", text)
@@ -108,6 +109,13 @@ class ReadmeTest(unittest.TestCase):
         of_process, of_theory = process["test_mean_squared_error"], point["test_mean_squared_error"]
         without = of_process + min(head["squared_error_rise"] for head in wide["heads"])
         self.assertIn(f"its error falls from {of_process:.2f} to {without:.2f}. Width 10 has {of_theory:.2f} with every head kept.", text)
+
+    def test_its_limits_are_those_of_the_random_problems(self):
+        page, text = (" ".join((ROOT / name).read_text().split()) for name in ("data/results/validity.md", "README.md"))
+        within = re.search(r"Where it is below 1, the 1/N-corrected ones are within ([\d.]+) %", page)[1]
+        share = float(re.search(r"Up to a load of 1, the median error of \$U_1\$ is ([\d.]+) of the load", page)[1])
+        self.assertIn(f"of $U_1$ is a quarter of it; with the 1/N correction nine of ten problems are within {within} %.", text)
+        self.assertAlmostEqual(share, 0.25, delta=0.03)
 
     def test_the_lecture_notes_read_the_first_picture_right(self):
         text = " ".join((ROOT / "src/theory/README.md").read_text().split())
