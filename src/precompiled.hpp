@@ -2,9 +2,7 @@
 // include what they use as if this were not there: the tidy preset builds without it.
 #pragma once
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>

@@ -1,13 +1,13 @@
 #include "result_tables.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "carried_network_table.hpp"
+#include "headway/core/text.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/results/choice.hpp"
@@ -202,7 +202,7 @@ std::string named_path(const SolveResult& result, Index path) {
     own = own || names.back() != number;
   }
   const std::string numbers = model::path_name(result.heads, path);
-  return own ? fmt::format("{} {}", numbers, fmt::join(names, " -> ")) : numbers;
+  return own ? fmt::format("{} {}", numbers, join(names, " -> ")) : numbers;
 }
 
 /// A warning where paths differ much in size; else "".

@@ -1,10 +1,11 @@
 #include "train_progress.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "headway/core/text.hpp"
 
 namespace headway::cli {
 
@@ -75,7 +76,7 @@ void TrainProgress::show() {
   const double left = pace_.seconds_left(work().all);
   const std::size_t columns = progress_columns();
   if (columns > 0) return show_progress(bar_line("train", share, left, parts, columns - 1));
-  std::string line = fmt::format("{}", fmt::join(parts, ", "));
+  std::string line = join(parts, ", ");
   if (planned_ > 1) line += fmt::format(", study {:.0f} %", std::floor(100.0 * share));
   if (left > 0.0) line += fmt::format(", {} left", duration_text(left));
   show_progress(line);

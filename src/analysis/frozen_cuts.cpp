@@ -1,10 +1,24 @@
-#include <Eigen/LU>
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "headway/analysis/head_ranking.hpp"
+#include "headway/error.hpp"
+#include "headway/numerics/dense.hpp"
 
 namespace headway::analysis {
 namespace {
+
+/// Throws where `a` is not positive definite.
+numerics::SpdFactor factor_of(MatrixXd a, double temperature) {
+  std::optional<numerics::SpdFactor> factor = numerics::SpdFactor::factor(std::move(a));
+  if (factor) return *std::move(factor);
+  throw Error(
+      ErrorKind::kBadData,
+      fmt::format("temperature = {}: K + T I is not positive definite; allowed: a U that is "
+                  "positive semidefinite, and a larger temperature",
+                  temperature));
+}
 
 /// K between all outputs: sum_ab U_(a c, b d) xi_a . xi_b / (N_0 p), [C P, C P].
 MatrixXd frozen_kernel(const RowMatrixXd& parts, Index count, const MatrixXd& u) {
@@ -53,7 +67,7 @@ VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const Matri
   for (Index c = 0; c < kernel.rows(); c += count) {
     shifted.block(c, c, count, count).array() += trace / static_cast<double>(count);
   }
-  const MatrixXd inverse = shifted.inverse();
+  const MatrixXd inverse = factor_of(std::move(shifted), temperature).inverse();
   const double constant = 1.0 / (static_cast<double>(count) * (trace + temperature));
   if (kernel.rows() == count) {
     const VectorXd own = (inverse.diagonal().array() - constant).inverse();
@@ -70,7 +84,8 @@ VectorXd left_out_errors(const MatrixXd& kernel, double temperature, const Matri
       for (Index d = 0; d < outputs; ++d) own(c, d) = inverse(c * count + i, d * count + i);
       own(c, c) -= constant;
     }
-    errors[i] = own.partialPivLu().solve(answer).squaredNorm() / static_cast<double>(outputs);
+    errors[i] = factor_of(std::move(own), temperature).solve(answer).squaredNorm() /
+                static_cast<double>(outputs);
   }
   return errors;
 }

@@ -1,14 +1,16 @@
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "headway/analysis/head_ranking.hpp"
 #include "headway/analysis/head_scores.hpp"
 #include "headway/analysis/rank_correlation.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
 
@@ -37,23 +39,26 @@ struct Component {
 };
 
 /// Positive definite also where heads change nothing.
-Eigen::LLT<MatrixXd> factor_of(MatrixXd matrix) {
+numerics::SpdFactor factor_of(MatrixXd matrix) {
   matrix.diagonal().array() += std::max(1e-12 * matrix.trace(), kTiniest);
-  return Eigen::LLT<MatrixXd>(matrix);
+  std::optional<numerics::SpdFactor> factor = numerics::SpdFactor::factor(std::move(matrix));
+  if (factor) return *std::move(factor);
+  throw Error(ErrorKind::kInternal, "covariance of removals: not positive definite");
 }
 
 Component component_at(double spread, const MatrixXd& prior, const MatrixXd& noise,
                        const VectorXd& measured, const VectorXd& expected) {
-  const Eigen::LLT<MatrixXd> root = factor_of(prior + noise);
-  const VectorXd seen = root.matrixL().solve(measured - expected);
-  const MatrixXd pull = root.matrixL().solve(prior);
+  const numerics::SpdFactor root = factor_of(prior + noise);
+  MatrixXd seen = measured - expected, pull = prior;
+  root.half_solve(seen);
+  root.half_solve(pull);
   const double usual = std::log(spread / kUsualSpread) / kSpreadOfSpreads;
   Component found;
-  found.log_weight = -0.5 * seen.squaredNorm() - root.matrixLLT().diagonal().array().log().sum() -
-                     0.5 * usual * usual;
-  found.mean = expected + pull.transpose() * seen;
+  found.log_weight = -0.5 * (seen.squaredNorm() + root.log_determinant() + usual * usual);
+  found.mean = expected + pull.transpose() * seen.col(0);
   found.covariance = prior - pull.transpose() * pull;
-  found.gain = MatrixXd(root.matrixU().solve(pull)).diagonal();
+  root.half_solve_transposed(pull);
+  found.gain = pull.diagonal();
   return found;
 }
 

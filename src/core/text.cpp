@@ -1,6 +1,7 @@
 #include "headway/core/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -123,13 +124,23 @@ std::string count_text(double number, std::string_view noun) {
   return count_text(fmt::format("{}", number), noun);
 }
 
-std::string join(const std::vector<std::string>& words, std::string_view separator) {
-  std::string out;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += separator;
-    out += words[i];
-  }
-  return out;
+std::string join(std::span<const std::string> words, std::string_view separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+std::string join(std::span<const std::string_view> words, std::string_view separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+std::string join(std::span<const double> numbers, std::string_view separator) {
+  return fmt::format("{}", fmt::join(numbers, separator));
+}
+std::string join(std::span<const int> numbers, std::string_view separator) {
+  return fmt::format("{}", fmt::join(numbers, separator));
+}
+std::string join(std::span<const std::int64_t> numbers, std::string_view separator) {
+  return fmt::format("{}", fmt::join(numbers, separator));
+}
+std::string join(std::span<const std::uint64_t> numbers, std::string_view separator) {
+  return fmt::format("{}", fmt::join(numbers, separator));
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

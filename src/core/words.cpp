@@ -1,10 +1,10 @@
 #include "headway/core/words.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 
 namespace headway::detail {
@@ -13,7 +13,7 @@ void refuse_word(std::string_view field, std::string_view text,
                  const std::vector<std::string>& known) {
   const std::string guess = nearest_word(text, known);
   throw OptionError(
-      fmt::format("{} = \"{}\": must be one of \"{}\"{}", field, text, fmt::join(known, "\", \""),
+      fmt::format("{} = \"{}\": must be one of \"{}\"{}", field, text, join(known, "\", \""),
                   guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)),
       {std::string(field)});
 }

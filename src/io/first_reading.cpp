@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "core/fail.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/hdf5_file.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/hdf5/file_seal.hpp"
@@ -133,8 +134,7 @@ void check_schema(const Hdf5InputFile& file, const std::string& schema) {
     bad_data("root attribute schema_version: is missing; allowed: [1, 0]");
   }
   if (version->front() == kMajorVersion) return;
-  bad_data("root attribute schema_version: is [{}]; this Headway reads 1.x{}",
-           fmt::join(*version, ", "),
+  bad_data("root attribute schema_version: is [{}]; this Headway reads 1.x{}", join(*version, ", "),
            version->front() > kMajorVersion ? ", the file is newer" : "");
 }
 

@@ -1,7 +1,6 @@
 #include "headway/jobs/job.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "headway/core/cpu.hpp"
 #include "headway/core/output_path.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/jobs/parts.hpp"
 #include "headway/numerics/blas.hpp"
@@ -140,7 +140,7 @@ void Job::refuse_partial_of_another_run() const {
               fmt::format("{}: cannot be written: it is the partial result of another run ({}): "
                           "repeat the command that made it, choose another -o, or start afresh "
                           "with --force",
-                          request.output, fmt::join(differences, "; ")));
+                          request.output, join(differences, "; ")));
 }
 
 void Job::load() {

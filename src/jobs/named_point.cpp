@@ -1,7 +1,6 @@
 #include "jobs/named_point.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -32,7 +31,7 @@ constexpr std::size_t kMostShown = 12;     // points that a message lists
     known.emplace_back("...");
   }
   throw Error(ErrorKind::kUsage, fmt::format("--point {}: must be best, or a point of {}: {}",
-                                             request.point, request.input, fmt::join(known, "  ")));
+                                             request.point, request.input, join(known, "  ")));
 }
 
 /// The numbers of "10,0.3"; nothing if one is no number.
@@ -111,7 +110,7 @@ Request at_named_point(const Request& request) {
   const SolveResult solved = sampled ? sampled->solve : io::read_solve_result(request.input);
   const PointName point = point_named(request, solved, sampled ? &*sampled : nullptr);
   Request named = request;
-  named.overlays.push_back(fmt::format("model.widths=[[{}]]", fmt::join(point.widths, ",")));
+  named.overlays.push_back(fmt::format("model.widths=[[{}]]", join(point.widths, ",")));
   named.overlays.push_back(fmt::format("model.temperature={:.17g}", point.temperature));
   return named;
 }

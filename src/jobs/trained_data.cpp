@@ -1,7 +1,6 @@
 #include "jobs/trained_data.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "headway/study/sections.hpp"
@@ -23,9 +23,8 @@ bool reads_images(const Study& study) { return study.task.kind() == TaskKind::kO
 
 /// "" where the task makes its examples itself.
 std::string files_of(const Study& study) {
-  return reads_images(study)
-             ? fmt::format("{}", fmt::join(study.task.as<OmniglotOptions>().files, ", "))
-             : study.task.file();
+  return reads_images(study) ? join(study.task.as<OmniglotOptions>().files, ", ")
+                             : study.task.file();
 }
 
 /// What says which examples a study makes or reads: [task] and its seed.

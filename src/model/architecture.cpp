@@ -1,7 +1,6 @@
 #include "headway/architecture.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 
@@ -31,8 +31,8 @@ void validate_heads(const std::vector<int>& heads) {
       bad(fmt::format("model.heads[{}] = {}: must be a whole number of at least 1", l, heads[l]));
     }
     if (heads[l] > kLargestPaths / paths) {
-      bad(fmt::format("model.heads = [{}]: gives more than {} attention paths",
-                      fmt::join(heads, ", "), kLargestPaths));
+      bad(fmt::format("model.heads = [{}]: gives more than {} attention paths", join(heads, ", "),
+                      kLargestPaths));
     }
     paths *= heads[l];
   }
@@ -81,11 +81,10 @@ void Architecture::validate() const {
     if (product >= kSmallestProduct && product <= 1.0 / kSmallestProduct) continue;
     const std::string layer = i <= l ? std::to_string(i) : "a";
     bad(fmt::format(
-        "model.variances = [{:g}]: {}, which U_{} is at infinite width, is {:.3g}; must be "
+        "model.variances = [{}]: {}, which U_{} is at infinite width, is {:.3g}; must be "
         "from {:g} to {:g}",
-        fmt::join(variances, ", "),
-        i <= l ? "the product of s_a^2 down to s_" + layer + "^2" : "s_a^2", layer, product,
-        kSmallestProduct, 1.0 / kSmallestProduct));
+        join(variances, ", "), i <= l ? "the product of s_a^2 down to s_" + layer + "^2" : "s_a^2",
+        layer, product, kSmallestProduct, 1.0 / kSmallestProduct));
   }
   if (outputs < 1) bad(fmt::format("outputs = {}: must be at least 1", outputs));
 }

@@ -1,11 +1,11 @@
 // The prior of learned attention, and where its weights lie in a vector.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/model/learned_attention.hpp"
 #include "headway/numerics/dense.hpp"
@@ -49,8 +49,7 @@ void AttentionPrior::validate(Index features) const {
   if (heads.empty()) bad("heads", "[]: must have one entry H_l >= 1 for each layer");
   for (const int h : heads) {
     if (h < 1)
-      bad("heads",
-          fmt::format("[{}]: must be whole numbers of at least 1", fmt::join(heads, ", ")));
+      bad("heads", fmt::format("[{}]: must be whole numbers of at least 1", join(heads, ", ")));
   }
   if (!(variance > 0.0) || !std::isfinite(variance)) {
     bad("variance", fmt::format("{}: must be a finite number above 0", variance));
@@ -66,7 +65,7 @@ void AttentionPrior::validate(Index features) const {
     bad("frozen",
         fmt::format("[{}, {}]: must be a layer from 1 to {} and one of its heads, heads "
                     "being [{}]",
-                    address.layer + 1, address.head + 1, heads.size(), fmt::join(heads, ", ")));
+                    address.layer + 1, address.head + 1, heads.size(), join(heads, ", ")));
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "headway/core/text.hpp"
+
 namespace headway::model {
 
 std::vector<int> path_heads(const std::vector<int>& heads, Index index) {
@@ -16,7 +18,7 @@ std::vector<int> path_heads(const std::vector<int>& heads, Index index) {
 }
 
 std::string path_name(const std::vector<int>& heads, Index index) {
-  return fmt::format("({})", fmt::join(path_heads(heads, index), ","));
+  return fmt::format("({})", join(path_heads(heads, index), ","));
 }
 
 std::vector<std::string> path_names(const std::vector<int>& heads) {

@@ -1,10 +1,10 @@
 #include "model/path_weights.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "model/attention.hpp"
 #include "model/head_products.hpp"
@@ -162,7 +162,7 @@ void validate_layers(const ExampleSource& examples, const std::vector<int>& head
   if (bytes > kLargestResultBytes) {
     throw Error(ErrorKind::kBadData,
                 fmt::format("heads [{}]: their path features would take {:.0f} GiB",
-                            fmt::join(heads, ", "), bytes / 0x1p30));
+                            join(heads, ", "), bytes / 0x1p30));
   }
 }
 

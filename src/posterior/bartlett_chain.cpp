@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
+#include "headway/numerics/orthogonal.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "posterior/conditional_draws.hpp"
 
@@ -40,9 +40,9 @@ struct Trapezoidal {
 };
 Trapezoidal lower_trapezoidal(const MatrixXd& b) {
   const Index columns = std::min(b.rows(), b.cols());
-  const Eigen::HouseholderQR<MatrixXd> qr(b.transpose());
-  Trapezoidal result{qr.matrixQR().topRows(columns).triangularView<Eigen::Upper>().transpose(),
-                     (qr.householderQ() * MatrixXd::Identity(b.cols(), columns)).transpose()};
+  const auto qr = numerics::OrthogonalFactor::factor(b.transpose(), false);
+  Trapezoidal result{qr.r().transpose(),
+                     qr.rotate_back(MatrixXd::Identity(b.cols(), columns)).transpose()};
   for (Index j = 0; j < columns; ++j) {
     if (result.lower(j, j) >= 0.0) continue;
     result.lower.col(j) *= -1.0;

@@ -1,8 +1,9 @@
 #include "adaptation.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
+
+#include "headway/numerics/dense.hpp"
 
 namespace headway::sampling {
 namespace {
@@ -129,11 +130,8 @@ void add_information(CovarianceState& state, const MatrixXd& information) {
 }
 
 MatrixXd inverse_information(const CovarianceState& state) {
-  const Eigen::LLT<MatrixXd> factor(state.squares / static_cast<double>(state.count));
-  if (factor.info() != Eigen::Success) return {};
-  const Index d = state.squares.rows();
-  const MatrixXd inverse = factor.solve(MatrixXd::Identity(d, d));
-  return 0.5 * (inverse + inverse.transpose());
+  const auto factor = numerics::SpdFactor::factor(state.squares / static_cast<double>(state.count));
+  return factor ? factor->inverse() : MatrixXd();
 }
 
 }  // namespace headway::sampling

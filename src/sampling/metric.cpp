@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Cholesky>
-
 #include "headway/error.hpp"
+#include "headway/numerics/dense.hpp"
 
 namespace headway::sampling {
 
@@ -18,13 +17,13 @@ void Metric::set_inverse(const MatrixXd& inverse) {
   if (kind_ == MetricKind::kDiagonal) {
     root_ = inverse.col(0).cwiseSqrt().cwiseInverse();
   } else if (is_full_matrix(kind_)) {
-    const Eigen::LLT<MatrixXd> factor(inverse);
-    if (factor.info() != Eigen::Success) {
+    const auto factor = numerics::SpdFactor::factor(inverse);
+    if (!factor) {
       throw Error(
           ErrorKind::kInternal,
           fmt::format("{} mass matrix: its inverse is not positive definite", metric_name(kind_)));
     }
-    lower_ = factor.matrixL();
+    lower_ = factor->lower();
   }
 }
 

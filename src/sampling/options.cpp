@@ -1,13 +1,13 @@
 #include "headway/sampling/options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <limits>
 #include <string>
 
 #include "adaptation.hpp"
 #include "headway/core/option_table.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/sampling/limits.hpp"
 
@@ -92,7 +92,7 @@ void validate_schedule(const SamplerOptions& o) {
                beta.front() == 1.0 && beta.back() == 0.0;
   for (std::size_t k = 1; falls && k < beta.size(); ++k) falls = beta[k] < beta[k - 1];
   if (falls) return;
-  refuse(fmt::format("[{}]", fmt::join(beta, ", ")), "sampler.inverse_temperatures",
+  refuse(fmt::format("[{}]", join(beta, ", ")), "sampler.inverse_temperatures",
          fmt::format("empty, or {} falling numbers from 1 to 0, one for each replica", o.replicas));
 }
 

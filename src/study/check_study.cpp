@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "headway/core/option_error.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/study/sections.hpp"
@@ -32,8 +32,8 @@ std::vector<int> heads_of(const Study& study) {
     heads.push_back(static_cast<int>(layer.size()));
   }
   if (!study.model.heads.empty() && study.model.heads != heads) {
-    refuse(fmt::format("[{}]", fmt::join(study.model.heads, ", ")), "model.heads",
-           fmt::format("absent, or [{}] as in task.layers", fmt::join(heads, ", ")));
+    refuse(fmt::format("[{}]", join(study.model.heads, ", ")), "model.heads",
+           fmt::format("absent, or [{}] as in task.layers", join(heads, ", ")));
   }
   return heads;
 }
@@ -44,12 +44,12 @@ void check_against_layers(const ModelOptions& model, const std::vector<int>& hea
   for (std::size_t i = 0; i < model.widths.size(); ++i) {
     const std::vector<Index>& widths = model.widths[i];
     if (widths.size() == 1 || widths.size() == layers + 1) continue;
-    refuse(fmt::format("[{}]", fmt::join(widths, ", ")), element("model.widths", i),
+    refuse(fmt::format("[{}]", join(widths, ", ")), element("model.widths", i),
            fmt::format("one number, or {} of them (N_1, ..., N_L, N_a for L = {} layers)",
                        layers + 1, layers));
   }
   if (model.variances.size() != 1 && model.variances.size() != layers + 2) {
-    refuse(fmt::format("[{}]", fmt::join(model.variances, ", ")), "model.variances",
+    refuse(fmt::format("[{}]", join(model.variances, ", ")), "model.variances",
            fmt::format("one number, or {} of them (s_0^2, ..., s_L^2, s_a^2 for L = {} layers)",
                        layers + 2, layers));
   }
@@ -95,7 +95,7 @@ void check_attention_prior(const Study& study) {
               : fmt::format("{} = {}: must be absent with form = \"matrix\"", what, *prior.dims),
         {what, "model.attention_prior"});
   }
-  const std::string heads = fmt::format("[{}]", fmt::join(study.model.heads, ", "));
+  const std::string heads = fmt::format("[{}]", join(study.model.heads, ", "));
   if (!study.model.heads.empty()) {
     refuse_beside_prior("model.heads", heads, "absent, and its place model.attention_prior.heads,");
   }

@@ -10,6 +10,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/labels.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 
 namespace headway::tasks {
@@ -51,14 +52,14 @@ class DatasetChecker {
   void check_heads() const {
     const std::vector<int>& heads = dataset_.heads;
     if (heads.empty() || std::any_of(heads.begin(), heads.end(), [](int h) { return h < 1; })) {
-      fault("heads = [{}]; allowed: one number H_l >= 1 for each layer", fmt::join(heads, ", "));
+      fault("heads = [{}]; allowed: one number H_l >= 1 for each layer", join(heads, ", "));
     }
     const std::size_t layers = dataset_.layers.size();
     const bool nameless = layers == 0 && (dataset_.form == AttentionForm::kSupplied ||
                                           dataset_.form == AttentionForm::kPathFeatures);
     if (layers != heads.size() && !nameless) {
       fault("layers: has {} entries; allowed: {}, one for each layer of heads = [{}]", layers,
-            heads.size(), fmt::join(heads, ", "));
+            heads.size(), join(heads, ", "));
     }
     if (dataset_.features < 1) fault("features = {}; allowed: N_0 >= 1", dataset_.features);
   }
@@ -109,7 +110,7 @@ class DatasetChecker {
     if (split.feature_source) shape = split.feature_source->shape();
     check_rows(in, split, shape.empty() ? 0 : shape.front());
     if (has_rows(shape, split.size(), columns())) return;
-    fault("{}/path_features: is [{}]; allowed: [P, p N_0] = [{}, {}]", in, fmt::join(shape, ", "),
+    fault("{}/path_features: is [{}]; allowed: [P, p N_0] = [{}, {}]", in, join(shape, ", "),
           split.size(), columns());
   }
 
@@ -213,7 +214,7 @@ MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
       throw Error(ErrorKind::kBadData,
                   fmt::format("attention of layer {}: is [{}]: must be [P, H, S, S] = [{}, H, {}, "
                               "{}] with as many values",
-                              l + 1, fmt::join(a.shape, ", "), size(), tokens(), tokens()));
+                              l + 1, join(a.shape, ", "), size(), tokens(), tokens()));
     }
   }
 }

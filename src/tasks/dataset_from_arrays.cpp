@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <utility>
 
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/dataset.hpp"
 #include "headway/error.hpp"
 
@@ -15,7 +15,7 @@ class ContentHash {
  public:
   explicit ContentHash(const std::string& kind) { hash_.update(kind); }
   void add(const Tensor& array) {
-    hash_.update(fmt::format("{}\n", array.shape));
+    hash_.update(fmt::format("[{}]\n", join(array.shape)));
     hash_.update(array.values.data(), array.values.size() * sizeof(double));
   }
   void add(const MatrixXd& matrix) {
@@ -56,7 +56,7 @@ Split Split::from_path_features(const Tensor& path_features, const MatrixXd& lab
     throw Error(ErrorKind::kBadData,
                 fmt::format("path_features: has shape [{}] and {} numbers; allowed: [P, p, N_0] "
                             "and as many numbers",
-                            fmt::join(shape, ", "), path_features.values.size()));
+                            join(shape, ", "), path_features.values.size()));
   }
   Split split;
   split.path_features =
@@ -80,7 +80,7 @@ Dataset Dataset::from_path_features(const Tensor& path_features, const MatrixXd&
   dataset.heads = heads;
   dataset.train = Split::from_path_features(path_features, labels);
   dataset.features = path_features.shape[2];
-  ContentHash hash(fmt::format("path features {}\n", heads));
+  ContentHash hash(fmt::format("path features [{}]\n", join(heads)));
   hash.add(path_features);
   hash.add(labels);
   dataset.content_hash = hash.digest();

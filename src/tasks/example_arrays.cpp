@@ -8,6 +8,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/core/text.hpp"
 
 namespace headway::tasks {
 namespace {
@@ -18,7 +19,7 @@ constexpr Index kMostIds = Index{1} << 24;
 constexpr double kLargestReal = 1e15;
 
 std::string shape_text(const std::vector<Index>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+  return fmt::format("[{}]", join(shape, ", "));
 }
 
 Index row_of(const std::vector<Index>& shape) {

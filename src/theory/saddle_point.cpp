@@ -1,7 +1,6 @@
 #include "headway/saddle_point.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <limits>
@@ -9,6 +8,7 @@
 
 #include "headway/core/option_table.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/symmetric.hpp"
@@ -131,10 +131,10 @@ SaddlePoint solve_saddle_point(const Action& action, const OrderParameters& star
   if (saddle.summary.converged && is_kernel_below_rounding(action, saddle)) {
     saddle.summary.converged = false;
     saddle.summary.message = fmt::format(
-        "not converged: at the variances [{:.3g}] the kernel is so small beside the temperature "
+        "not converged: at the variances [{}] the kernel is so small beside the temperature "
         "{:.3g} that rounding leaves nothing of it. Raise model.variances or lower "
         "model.temperature",
-        fmt::join(action.architecture().variances, ", "), action.temperature());
+        join(action.architecture().variances, ", "), action.temperature());
   }
   return saddle;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +37,13 @@ std::string count_text(Count number, std::string_view noun) {
   return count_text(std::to_string(number), noun);
 }
 
-/// "a, b, c"
-std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
+/// "a, b, c", and "1, 2.5, 3" with the fewest digits that read back to the same numbers.
+std::string join(std::span<const std::string> words, std::string_view separator = ", ");
+std::string join(std::span<const std::string_view> words, std::string_view separator = ", ");
+std::string join(std::span<const double> numbers, std::string_view separator = ", ");
+std::string join(std::span<const int> numbers, std::string_view separator = ", ");
+std::string join(std::span<const std::int64_t> numbers, std::string_view separator = ", ");
+std::string join(std::span<const std::uint64_t> numbers, std::string_view separator = ", ");
 /// The words that join() made the text from. "" gives no words, and an empty last word is dropped.
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -169,7 +169,7 @@ std::string describe_dataset(const Hdf5InputFile& file) {
   if (!layout.heads.empty()) {
     out += fmt::format("  attention  {}\n  heads      [{}]\n",
                        rules.forms[static_cast<std::size_t>(layout.form)].means,
-                       fmt::join(layout.heads, ", "));
+                       join(layout.heads, ", "));
   }
   const bool none = !layout.new_inputs && layout.heads.empty();
   if (none) out += "  attention  none: a study must let it be learned (model.attention_prior)\n";

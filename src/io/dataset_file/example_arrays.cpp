@@ -6,6 +6,7 @@
 #include "core/fail.hpp"
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/first_reading.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 using File = std::shared_ptr<const Hdf5InputFile>;
 
-constexpr std::array<const char*, 4> kArrays = {"tokens", "vectors", "targets", "loss_mask"};
+constexpr std::array<std::string_view, 4> kArrays = {"tokens", "vectors", "targets", "loss_mask"};
 constexpr const char* kAllowed =
     "a group with tokens or vectors, targets and, if wanted, loss_mask";
 
@@ -39,7 +40,7 @@ void check_names(const Hdf5InputFile& file, const std::string& group) {
     const std::string guess =
         nearest_word(name, std::vector<std::string>(kArrays.begin(), kArrays.end()));
     bad_data("{}/{}: is no array of examples; allowed: {}{}", group, shown(name),
-             fmt::join(kArrays, ", "),
+             join(kArrays, ", "),
              guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess));
   }
 }

@@ -21,7 +21,7 @@ std::string describe_gram(const Hdf5InputFile& file) {
   const auto result = read_record<GramResult>(file, "");
   std::string out =
       fmt::format("  examples   {}, summed\n  outputs    {}\n  heads      [{}]\n  features   {}\n",
-                  result.data.examples, result.data.outputs(), fmt::join(result.heads, ", "),
+                  result.data.examples, result.data.outputs(), join(result.heads, ", "),
                   result.data.gram.rows() / std::max<Index>(1, model::path_count(result.heads)));
   for (const GramSet& set : result.sets)
     out += fmt::format("  set        {}: {}\n", shown(set.name),

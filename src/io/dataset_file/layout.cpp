@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/text.hpp"
 #include "headway/dataset.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/study.hpp"
@@ -86,15 +87,14 @@ class LayoutChecker {
     const std::vector<double>& ours = rules_.schema_version;
     if (!version || version->empty() || version->size() > ours.size()) {
       root_fault("schema_version {}; allowed: [{}]",
-                 version ? "has the wrong length" : "is missing", fmt::join(ours, ", "));
+                 version ? "has the wrong length" : "is missing", join(ours, ", "));
     } else if (version->front() > ours.front()) {
       root_fault(
           "schema_version = [{}]: a newer major version; this Headway reads "
           "{}.x",
-          fmt::join(*version, ", "), ours.front());
+          join(*version, ", "), ours.front());
     } else if (version->front() != ours.front()) {
-      root_fault("schema_version = [{}]; allowed: [{}]", fmt::join(*version, ", "),
-                 fmt::join(ours, ", "));
+      root_fault("schema_version = [{}]; allowed: [{}]", join(*version, ", "), join(ours, ", "));
     }
   }
 
@@ -292,7 +292,7 @@ class LayoutChecker {
     if (!whole || model::path_count<double>(*heads) != static_cast<double>(paths)) {
       return heads_fault(
           path, "= [{}]; allowed: positive integers with product p = {} (the second extent)",
-          fmt::join(*heads, ", "), paths);
+          join(*heads, ", "), paths);
     }
     if (layout_.heads.empty()) {
       layout_.heads.assign(heads->begin(), heads->end());
@@ -301,8 +301,8 @@ class LayoutChecker {
         layout_.extents[fmt::format("H_{}", l + 1)] = {layout_.heads[l], path};
       }
     } else if (std::vector<double>(layout_.heads.begin(), layout_.heads.end()) != *heads) {
-      heads_fault(path, "= [{}]; allowed: [{}] as in {}", fmt::join(*heads, ", "),
-                  fmt::join(layout_.heads, ", "), tree_.name_of(layout_.extents.at("L").source));
+      heads_fault(path, "= [{}]; allowed: [{}] as in {}", join(*heads, ", "),
+                  join(layout_.heads, ", "), tree_.name_of(layout_.extents.at("L").source));
     }
   }
 
@@ -327,7 +327,7 @@ class LayoutChecker {
     }
     if (paths > kMaxPaths) {
       faults_.add(layout_.extents.at("L").source, ": heads [{}] make {} paths; allowed: at most {}",
-                  fmt::join(heads, ", "), paths, kMaxPaths);
+                  join(heads, ", "), paths, kMaxPaths);
       return;
     }
     layout_.heads.assign(heads.begin(), heads.end());

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "headway/core/text.hpp"
 #include "io/dataset_file/layout.hpp"
 
 namespace headway::io {
@@ -30,7 +31,7 @@ std::string index_text(const std::vector<Index>& shape, Index row, Index offset)
     offset /= shape[d];
   }
   index[0] = row;
-  return fmt::format("[{}]", fmt::join(index, ", "));
+  return fmt::format("[{}]", join(index, ", "));
 }
 
 /// The sign of nan means nothing, so it is left out.

@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/memory.hpp"
+#include "headway/core/text.hpp"
 #include "io/hdf5/input.hpp"
 
 namespace headway::io {
@@ -187,7 +188,7 @@ std::optional<std::uint64_t> ArrayInfo::elements() const {
 }
 
 std::string shape_text(const std::vector<Index>& shape) {
-  return shape.empty() ? "a scalar" : fmt::format("[{}]", fmt::join(shape, ", "));
+  return shape.empty() ? "a scalar" : fmt::format("[{}]", join(shape, ", "));
 }
 
 std::string implausible_storage(const ArrayInfo& info, std::uint64_t file_bytes, bool in_memory) {

@@ -188,7 +188,7 @@ std::string Hdf5InputFile::attribute_text(const std::string& object,
   if (values.size() == 1) return fmt::format("{}", values[0]);
   const bool cut = values.size() > kMostNumbersShown;
   if (cut) values.resize(kMostNumbersShown);
-  return fmt::format("[{}{}]", fmt::join(values, ", "), cut ? ", ..." : "");
+  return fmt::format("[{}{}]", join(values, ", "), cut ? ", ..." : "");
 }
 
 }  // namespace headway::io

@@ -5,6 +5,7 @@
 
 #include "core/fail.hpp"
 #include "headway/core/option_error.hpp"
+#include "headway/core/text.hpp"
 #include "headway/prune_results.hpp"
 #include "headway/result_file.hpp"
 #include "headway/study_file.hpp"
@@ -68,7 +69,7 @@ TheoryScores scores_of(ScoredPoint point, const std::string& label, const std::s
   if (std::equal(point.widths.begin() + 1, point.widths.end(), point.widths.begin())) {
     point.widths.resize(1);
   }
-  return {fmt::format("{} N = {} T = {}", label, fmt::join(point.widths, ","), point.temperature),
+  return {fmt::format("{} N = {} T = {}", label, join(point.widths, ","), point.temperature),
           network,
           std::move(point.names),
           std::move(point.score),

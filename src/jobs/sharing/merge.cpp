@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/fail.hpp"
+#include "headway/core/text.hpp"
 #include "headway/schedule.hpp"
 #include "headway/shard.hpp"
 #include "headway/study/study_hash.hpp"
@@ -236,8 +237,8 @@ ResultProvenance merged_provenance(const std::vector<PartHeader>& parts) {
     whole.started = std::min(whole.started, part.provenance.started);
     whole.threads = std::max(whole.threads, part.provenance.threads);
   }
-  whole.machine = fmt::format("{}", fmt::join(machines, "; "));
-  whole.gpu = fmt::format("{}", fmt::join(gpus, " | "));
+  whole.machine = join(std::vector<std::string>(machines.begin(), machines.end()), "; ");
+  whole.gpu = join(std::vector<std::string>(gpus.begin(), gpus.end()), " | ");
   return whole;
 }
 

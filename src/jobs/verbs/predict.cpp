@@ -1,7 +1,6 @@
 #include "headway/predict.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +31,7 @@ void check_overlays(const std::vector<std::string>& overlays) {
     if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
     throw Error(ErrorKind::kBadStudy,
                 fmt::format("--set {}: predict takes the points that the result has; allowed: {}",
-                            key, fmt::join(allowed, ", ")));
+                            key, join(allowed, ", ")));
   }
 }
 

@@ -1,13 +1,13 @@
 #include "headway/training/attention_variant.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 
 namespace headway::training {
@@ -58,7 +58,7 @@ constexpr std::array<std::pair<const char*, Nonlinearity>, 6> kNonlinearities = 
                           const std::vector<std::string>& known) {
   const std::string guess = nearest_word(name, known);
   throw Error(ErrorKind::kBadStudy,
-              fmt::format("{} = \"{}\": must be one of {}{}", field, name, fmt::join(known, ", "),
+              fmt::format("{} = \"{}\": must be one of {}{}", field, name, join(known, ", "),
                           guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)));
 }
 

@@ -1,11 +1,11 @@
 #include "headway/training/linear_value.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/path_features.hpp"
 
@@ -37,7 +37,7 @@ const NamedTensor& tensor(const std::vector<NamedTensor>& parameters, const std:
     count *= found->shape[i];
   }
   if (!fits || static_cast<Index>(found->values.size()) != count) {
-    refuse(fmt::format("{} has shape [{}]", name, fmt::join(found->shape, ", ")));
+    refuse(fmt::format("{} has shape [{}]", name, join(found->shape, ", ")));
   }
   for (const float x : found->values) {
     if (!std::isfinite(x)) refuse(fmt::format("{} holds {}", name, x));

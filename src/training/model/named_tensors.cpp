@@ -1,13 +1,13 @@
 #include "training/model/named_tensors.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
 
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 
 namespace headway::training::detail {
@@ -58,8 +58,8 @@ std::vector<float> join_tensors(const std::vector<ParameterShape>& shapes,
       throw Error(
           ErrorKind::kBadData,
           fmt::format("weights: tensor {} [{}] of {} numbers, but this model has {} [{}] there",
-                      tensor.name, fmt::join(tensor.shape, ", "), tensor.values.size(), shape.name,
-                      fmt::join(shape.shape, ", ")));
+                      tensor.name, join(tensor.shape, ", "), tensor.values.size(), shape.name,
+                      join(shape.shape, ", ")));
     }
     for (const float x : tensor.values) {
       if (std::isfinite(x)) continue;

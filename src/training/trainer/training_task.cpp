@@ -1,11 +1,11 @@
 #include "headway/training/training_task.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "headway/core/nearest_word.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 
 namespace headway::training {
@@ -39,7 +39,7 @@ void require_split(const TrainingTask& task, std::string_view split) {
   if (std::find(known.begin(), known.end(), split) != known.end()) return;
   const std::string guess = nearest_word(split, known);
   throw Error(ErrorKind::kBadStudy,
-              fmt::format("split \"{}\": must be one of {}{}", split, fmt::join(known, ", "),
+              fmt::format("split \"{}\": must be one of {}{}", split, join(known, ", "),
                           guess.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", guess)));
 }
 

@@ -1,7 +1,6 @@
 #include "headway/evaluate.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -66,7 +65,7 @@ std::string task_of_all(const std::vector<std::string>& tasks) {
     }
     out += values.size() == 1
                ? line
-               : fmt::format("# {}: {}, of each network its own", key, fmt::join(values, ", "));
+               : fmt::format("# {}: {}, of each network its own", key, join(values, ", "));
     out += '\n';
   }
   return out;

@@ -1,11 +1,11 @@
 #include "headway/extract.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/train.hpp"
 
@@ -31,7 +31,7 @@ void check_architecture(const Study& study, const training::TrainedLinearValue& 
               fmt::format("the weights belong to a network with heads [{}], {} features, width {} "
                           "and {} query dims a head: must have {} layers of {} heads, {} features, "
                           "width {} and {} query dims a head, as in the study",
-                          fmt::join(trained.head_counts(), ", "), trained.network.input.cols(),
+                          join(trained.head_counts(), ", "), trained.network.input.cols(),
                           trained.network.input.rows(), query_dim, model.layers, model.heads,
                           tasks::kOneShotFeatures, model.model_dim, model.query_dim / model.heads));
 }

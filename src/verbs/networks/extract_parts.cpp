@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include "headway/core/memory.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/sha256.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/extract.hpp"
 #include "headway/train.hpp"
@@ -129,7 +129,7 @@ void require_memory(const ExtractSizes& sizes, double memory_bytes) {
   throw OptionError(
       fmt::format("extract.layers, extract.parts: parts [{}] of {} features need {:.1f} GiB for "
                   "these examples: must be at most {:.1f} GiB, the memory of this machine",
-                  fmt::join(sizes.heads, ", "), sizes.features, sizes.bytes / kGibibyte,
+                  join(sizes.heads, ", "), sizes.features, sizes.bytes / kGibibyte,
                   memory_bytes / kGibibyte),
       {"extract.layers", "extract.parts"});
 }
@@ -168,7 +168,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   Sha256 hash;  // what the data are made of
   add_weights(parameters, hash);
   hash.update(examples_hash(task));
-  hash.update(fmt::format("{} {} {} {}", fmt::join(layers, ","), static_cast<int>(out.dataset.form),
+  hash.update(fmt::format("{} {} {} {}", join(layers, ","), static_cast<int>(out.dataset.form),
                           reader.token(), network.levels().paths()));
   if (out.dataset.any_rows) hash.update(word_of(ExtractForm::kValueNetwork));
   for (const ExtractedSplit& split : out.splits) {

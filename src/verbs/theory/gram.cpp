@@ -1,7 +1,6 @@
 #include "headway/gram.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "headway/core/labels.hpp"
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/blas.hpp"
 #include "headway/numerics/dense.hpp"
@@ -160,9 +160,7 @@ void check_alike(const Study& study, const std::vector<tasks::Dataset>& datasets
       if (here == there) return;
       bad_data("{}: {} {}; allowed: {} as in {}", other.name, what, here, there, first.name);
     };
-    const auto list = [](const auto& values) {
-      return fmt::format("[{}]", fmt::join(values, ", "));
-    };
+    const auto list = [](const auto& values) { return fmt::format("[{}]", join(values, ", ")); };
     differs("has heads", list(other.heads), list(first.heads));
     differs("has features N_0 =", std::to_string(other.features), std::to_string(first.features));
     differs("has outputs C =", std::to_string(other.outputs()), std::to_string(first.outputs()));

@@ -1,13 +1,11 @@
 #include "verbs/theory/gram_sums.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "core/fail.hpp"
+#include "headway/core/text.hpp"
 #include "headway/model/path_index.hpp"
 #include "headway/numerics/dense.hpp"
 #include "headway/numerics/statistics.hpp"
@@ -83,7 +81,7 @@ std::vector<GramNode> nodes_of(const TreeSum& sums, Index columns, Index outputs
 void set_total(const std::vector<double>& total, Index columns, Index outputs, GramResult& result) {
   result.data = unpacked(total, columns, outputs);
   const std::string fault = theory::gram_fault(result.data, model::path_count(result.heads));
-  if (!fault.empty()) bad_data("{}: {}", fmt::join(result.sources, ", "), fault);
+  if (!fault.empty()) bad_data("{}: {}", join(result.sources, ", "), fault);
 }
 
 Index GramResult::examples() const {

@@ -1,13 +1,13 @@
 #include "verbs/theory/learned_problem.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "headway/core/option_error.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/blas.hpp"
 
@@ -157,13 +157,12 @@ void learn_attention(const Study& study, tasks::Dataset& dataset) {
       dataset.form == AttentionForm::kWeights || dataset.form == AttentionForm::kQueryKey;
   const auto require_given = [&](const std::string& user, bool gives, std::string_view how) {
     if (user.empty() || (gives && heads == dataset.heads)) return;
-    throw OptionError(
-        fmt::format("{}: {} must give the attention of [{}] heads{}, and gives {}", user,
-                    dataset.name, fmt::join(heads, ", "), how,
-                    dataset.heads.empty() ? "none"
-                    : gives ? fmt::format("that of [{}]", fmt::join(dataset.heads, ", "))
-                            : "it example by example"),
-        {user.substr(0, user.find(' ')), kPrior});
+    throw OptionError(fmt::format("{}: {} must give the attention of [{}] heads{}, and gives {}",
+                                  user, dataset.name, join(heads, ", "), how,
+                                  dataset.heads.empty() ? "none"
+                                  : gives ? fmt::format("that of [{}]", join(dataset.heads, ", "))
+                                          : "it example by example"),
+                      {user.substr(0, user.find(' ')), kPrior});
   };
   const bool supplied = dataset.form == AttentionForm::kSupplied;
   require_given(options.frozen.empty() ? "" : fmt::format("{}.frozen", kPrior),
@@ -212,13 +211,16 @@ std::unique_ptr<posterior::LearnedChain> learned_target(const Study& study,
                                                         const SweepPoint& sweep) {
   const model::Architecture architecture = architecture_of(study, dataset, sweep.widths);
   const AttentionPriorOptions& prior = *study.model.attention_prior;
+  std::vector<std::string> frozen;
+  for (const std::vector<int>& head : prior.frozen) frozen.push_back("[" + join(head) + "]");
   const std::string fingerprint = fmt::format(
-      "learned attention of heads {} form {} kind {} variance {:.17g} dims {} frozen {} readout {} "
+      "learned attention of heads {} form {} kind {} variance {:.17g} dims {} frozen [{}] readout "
+      "{} "
       "attention {} widths {} temperature {:.17g} variances {} data {}",
-      fmt::join(dataset.heads, ","), word_of(prior.form), word_of(prior.kind), prior.variance,
-      prior.dims.value_or(0), prior.frozen, word_of(readout_of(study, dataset)),
-      word_of(study.model.attention), fmt::join(sweep.widths, ","), sweep.temperature,
-      fmt::join(architecture.variances, ","), dataset.content_hash);
+      join(dataset.heads, ","), word_of(prior.form), word_of(prior.kind), prior.variance,
+      prior.dims.value_or(0), join(frozen), word_of(readout_of(study, dataset)),
+      word_of(study.model.attention), join(sweep.widths, ","), sweep.temperature,
+      join(architecture.variances, ","), dataset.content_hash);
   return std::make_unique<posterior::LearnedChain>(architecture, sweep.temperature, learned.train,
                                                    learned.labels, learned.evaluation, fingerprint);
 }

@@ -1,7 +1,6 @@
 #include "headway/predict.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +10,7 @@
 
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/numerics/matrix_moments.hpp"
 #include "headway/theory/repeated_predictor.hpp"
@@ -64,8 +64,8 @@ std::string mismatch(const Study& study, const tasks::Dataset& data, const tasks
                        data.features, data.name);
   }
   if (!inputs.heads.empty() && inputs.heads != data.heads) {
-    return fmt::format("has heads [{}]; allowed: [{}] as in {}", fmt::join(inputs.heads, ", "),
-                       fmt::join(data.heads, ", "), data.name);
+    return fmt::format("has heads [{}]; allowed: [{}] as in {}", join(inputs.heads, ", "),
+                       join(data.heads, ", "), data.name);
   }
   if (matrices && !same_head_matrices(data, inputs)) {
     return fmt::format("has other attention than {}; allowed: inputs alone, or the same heads",

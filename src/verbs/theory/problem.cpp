@@ -1,7 +1,6 @@
 #include "verbs/theory/problem.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -154,8 +153,7 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
     bad_study(
         "model.heads",
         fmt::format("model.heads = [{}]: the data ({}) have heads [{}]; leave model.heads out",
-                    fmt::join(study.model.heads, ", "), dataset.name,
-                    fmt::join(dataset.heads, ", ")));
+                    join(study.model.heads, ", "), dataset.name, join(dataset.heads, ", ")));
   }
   if (dataset.form == AttentionForm::kPathFeatures && study.model.readout &&
       study.model.readout != dataset.readout) {
@@ -208,7 +206,7 @@ model::Architecture architecture_of(const Study& study, const tasks::Dataset& da
     bad_study("model.widths",
               fmt::format("model.widths: the entry [{}] has {} numbers; with {} it must have one "
                           "number or {} ({}, N_a)",
-                          fmt::join(widths, ", "), widths.size(), count_text(layers, "layer"),
+                          join(widths, ", "), widths.size(), count_text(layers, "layer"),
                           layers + 1, layers_in_words("N_", "", 1, layers)));
   }
   const std::vector<double>& variances = study.model.variances;

@@ -1,7 +1,6 @@
 #include "headway/prune.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +16,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/core/text.hpp"
 #include "headway/predictor.hpp"
 #include "headway/results/lookup.hpp"
 #include "headway/shard.hpp"
@@ -231,7 +231,7 @@ void warn_of_leading_order(const PruneResult& result, Observer& observer) {
         "in 1/N and may be too small by a factor of two or more, since {} = {:.2g}; exact draws "
         "are "
         "missing: {}. headway prune has exact ones of a result of headway sample",
-        fmt::join(point.widths, ","), point.temperature, dropped.name, dropped.ratio,
+        join(point.widths, ","), point.temperature, dropped.name, dropped.ratio,
         point.draws_missing));
   }
 }
@@ -278,7 +278,7 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
     if (point.draws_fault.empty()) continue;
     observer.warning(
         fmt::format("widths {}, temperature {:g}: the draws of the result are not used: {}",
-                    fmt::join(point.widths, ","), point.temperature, point.draws_fault));
+                    join(point.widths, ","), point.temperature, point.draws_fault));
   }
   result.path_norms = path_norms(study, dataset, problem);
   std::optional<NetworkPruner> network;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "headway/core/text.hpp"
 #include "verbs/theory/problem.hpp"
 
 namespace headway {
@@ -105,7 +105,7 @@ void warn_of_range(const SolveResult& result, Observer& observer) {
     lines.push_back(
         fmt::format("widths {}, {}: the theory is out of its range: {}{}. headway sample is exact "
                     "there",
-                    fmt::join(network.widths, ","), temperatures_text(network),
+                    join(network.widths, ","), temperatures_text(network),
                     network.outside.size() > 1 ? "at worst " : "", network.fault));
   }
   const std::size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
@@ -119,7 +119,7 @@ void warn_of_range(const SolveResult& result, Observer& observer) {
 void warn_of_points(const SolveResult& result, std::string SolvePoint::*says, Observer& observer) {
   for (const SolvePoint& point : result.points) {
     if ((point.*says).empty()) continue;
-    observer.warning(fmt::format("widths {}, temperature {:g}: {}", fmt::join(point.widths, ","),
+    observer.warning(fmt::format("widths {}, temperature {:g}: {}", join(point.widths, ","),
                                  point.temperature, point.*says));
   }
 }

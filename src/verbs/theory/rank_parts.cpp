@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "headway/core/clock.hpp"
 #include "headway/core/interruption.hpp"
 #include "headway/core/memory.hpp"
 #include "headway/core/parallel.hpp"
+#include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/rank.hpp"
 #include "verbs/head_ranker.hpp"
@@ -23,7 +23,7 @@ void check_contributions(const tasks::Dataset& dataset) {
   throw Error(ErrorKind::kBadData,
               fmt::format("{}: holds contributions of the layers [{}]: must be of one layer, so "
                           "that each part is a path of its own",
-                          dataset.name, fmt::join(dataset.heads, ", ")));
+                          dataset.name, join(dataset.heads, ", ")));
 }
 
 RowMatrixXd parts_in(const tasks::Split& split, Index columns) {

@@ -1,7 +1,6 @@
 #include "headway/sampling/sample.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "headway/core/clock.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/rng.hpp"
+#include "headway/core/text.hpp"
 #include "headway/core/tree_sum.hpp"
 #include "headway/error.hpp"
 #include "headway/posterior/evidence.hpp"
@@ -254,8 +254,8 @@ SampleResult sample_part(Prepared& prepared, const tasks::Dataset& dataset, Obse
     share.before = static_cast<double>(result.points.size());
     result.points.push_back(sampler.sample(sweep[i], i, sweep.size(), share));
     for (const std::string& warning : result.points.back().warnings) {
-      observer.warning(fmt::format("widths {}, temperature {:g}: {}",
-                                   fmt::join(sweep[i].widths, ","), sweep[i].temperature, warning));
+      observer.warning(fmt::format("widths {}, temperature {:g}: {}", join(sweep[i].widths, ","),
+                                   sweep[i].temperature, warning));
     }
   }
   if (!shard.whole()) prepared.end_chains();

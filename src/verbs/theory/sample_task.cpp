@@ -1,11 +1,11 @@
 #include "verbs/theory/sample_task.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <string>
 
 #include "headway/core/rng.hpp"
+#include "headway/core/text.hpp"
 #include "headway/posterior/collapsed_chain.hpp"
 #include "headway/posterior/exact_chain.hpp"
 #include "headway/posterior/weight_posterior.hpp"
@@ -73,8 +73,8 @@ std::unique_ptr<sampling::Target> SampleTasks::linear_target(
     const Kernels& kernels) const {
   std::string fingerprint =
       fmt::format("sampler {} widths {} temperature {:.17g} variances {} data {}", word_of(sampler),
-                  fmt::join(sweep.widths, ","), sweep.temperature,
-                  fmt::join(architecture.variances, ","), dataset_.content_hash);
+                  join(sweep.widths, ","), sweep.temperature, join(architecture.variances, ","),
+                  dataset_.content_hash);
   // Left out where they are as usual, so that states of older versions fit.
   const Readout readout = readout_of(study_, dataset_);
   if (readout != Readout::kLastToken) fingerprint += fmt::format(" readout {}", word_of(readout));

@@ -1,13 +1,13 @@
 #include "verbs/theory/value_sample.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "headway/core/option_error.hpp"
+#include "headway/core/text.hpp"
 #include "headway/numerics/symmetric.hpp"
 #include "headway/sampling/diagnostics.hpp"
 #include "verbs/theory/learned_summary.hpp"
@@ -39,8 +39,8 @@ std::string fingerprint_of(const Study& study, const tasks::Dataset& dataset,
       "value network {} nonlinearity {} readout {} attention {} widths {} temperature {:.17g} "
       "variances {} data {}",
       word_of(network.form), word_of(network.nonlinearity), word_of(readout_of(study, dataset)),
-      word_of(study.model.attention), fmt::join(sweep.widths, ","), sweep.temperature,
-      fmt::join(architecture.variances, ","), dataset.content_hash);
+      word_of(study.model.attention), join(sweep.widths, ","), sweep.temperature,
+      join(architecture.variances, ","), dataset.content_hash);
 }
 
 MatrixXd trace_series(const std::vector<ChainRecord>& chains, Index draws) {
