@@ -92,14 +92,14 @@ class ReadmeTest(unittest.TestCase):
     def test_its_numbers_are_those_of_solve_and_of_the_results(self):
         point, process = solved([10])
         row = next(row for row in json.loads((ROOT / "data/results/where-the-theory-ends.json").read_text())["results"][0]["rows"] if row["width"] == 10)
-        self.assertIn(f"A long run has an accuracy of {row['accuracy_exact']:.3f}. Against it $U_1$ is {100 * row['U_1_saddle']:.2g} % off at the saddle "
+        self.assertIn(f"A run of 16,000 draws has an accuracy of {row['accuracy_exact']:.3f}. Against it $U_1$ is {100 * row['U_1_saddle']:.2g} % off at the saddle "
                       f"point, [with the 1/N correction](data/results/README.md) {100 * row['U_1_corrected']:.2g} %.", " ".join((ROOT / "README.md").read_text().split()))
         self.assertLess(process["accuracy"], point["accuracy"] - 0.05)
         text = " ".join((ROOT / "README.md").read_text().split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
         ends = re.search(r"predicts an accuracy of ([\d. +-]+), that of the infinitely wide network ([\d. +-]+)\.\*\*", " ".join(hidden.split()))
         two_paths = re.search(r"^\| good and denoising \| here.*\| ([\d. +-]+) \|$", hidden, re.MULTILINE)[1]
-        self.assertIn(f"Over eight data sets (one is in the picture) the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", text)
+        self.assertIn(f"Over eight data sets the Gaussian process has an accuracy of {ends[2]}, the theory at N = 10 {ends[1]}.", text)
         self.assertIn(f"and {point['U'][0][0][2]:.1f} between them", text)
         self.assertIn(f"With the useful two alone the Gaussian process, too, has {two_paths};", text)
         means, errors = re.search(r"(\d+ means, at most [\d.]+) (errors apart)", (ROOT / "data/results/README.md").read_text()).groups()
@@ -144,7 +144,8 @@ class ReadmeTest(unittest.TestCase):
         text = (ROOT / "data/results/README.md").read_text().partition("<!-- table: theory-against-exact -->\n")[2]
         rows = [line.strip("| ").split(" | ") for line in text.partition("<!-- end -->")[0].splitlines()[2:]]
         self.assertGreaterEqual(len(rows), 6)
-        *points, _ = solved([int(row[0]) for row in rows])
+        *points, process = solved([int(row[0]) for row in rows])
+        self.assertIn(f"infinite width has {process['accuracy']:.3f}.", text)
         for row, point in zip(rows, points, strict=True):
             paths = len(point["U"][0])
             self.assertEqual(row[1], f"{(paths + 1) / point['widths'][0]:.3g}")

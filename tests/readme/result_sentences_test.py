@@ -23,7 +23,6 @@ import ranking  # noqa: E402
 import removal  # noqa: E402
 import training_speed  # noqa: E402
 import transition  # noqa: E402
-import validity  # noqa: E402
 from recorded import average, final, load, mean_and_error, of_kind, reproduced  # noqa: E402
 
 
@@ -45,12 +44,6 @@ class SentencesAboutHeads(unittest.TestCase):
                                  for one in one_shot.five("prune")])[0] for name, where in one_shot.looks() if where]
         self.assertEqual(len(looks), 18)
         self.assertEqual(f"{max(looks):.1f}", one_shot.rules()[2].split()[0])
-
-    def test_loads_up_to_which_solve_and_its_correction_are_enough(self):
-        """"Below 1 its 1/N correction is nearly as good" as `solve` below 0.1, in U_1 and in predictions: also from 0.3 to 1."""
-        rows = validity.between(0.3, 1.0)
-        for alone, name in zip(map(float, validity.claim()), ("U_1_corrected", "predictor_corrected")):
-            self.assertLess(100 * validity.ninth(validity.errors(rows, name)), 1.15 * alone)
 
     def test_verdicts_on_published_panels(self):
         """The one that differs is the accuracy of the one-shot network, the undecided one is its pruning; half of the published lead
