@@ -123,8 +123,8 @@ class ReadmeTest(unittest.TestCase):
         narrow, wide, _ = solved([10, 1000])
         gain = 1000 * (wide["U_a"] - 1)
         factor = wide["U_a"] * (1 + gain / 2000) * (1 + gain / 4000)
-        self.assertIn(f"gain less loss is {gain:.0f} at $N = 1000$", text)
-        self.assertIn(f"by about $1.121 \\thinspace (1 + 0.121 / 2)(1 + 0.121 / 4) = {factor:.2f}$", text)
+        self.assertIn(f"gain less cost is {gain:.0f} at $N = 1000$", text)
+        self.assertIn(f"of about $(1 + 0.121 / d_3)(1 + 0.121 / d_2)(1 + 0.121 / d_1) = {factor:.2f}$", text)
         self.assertAlmostEqual(sum(wide["U"][0][path][path] for path in range(4)) / 4, factor, delta=0.005)
         self.assertIn(f"the entry {narrow['U'][0][0][0]:.1f} has a deviation of {narrow['corrected']['U_sd'][0][0][0]:.1f}", text)
 

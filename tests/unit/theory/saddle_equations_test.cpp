@@ -63,8 +63,8 @@ TEST_CASE("data shift the trace of every layer by the same number, over its widt
     const MatrixXd k = test::reference_kernel(c.features, c.features, u.at(1), c.n0, outputs);
     const VectorXd alpha = a * c.labels.reshaped();
     const double gain = alpha.dot(k * alpha);
-    const double loss = (a * k).trace();
-    const double shift = gain - loss;
+    const double cost = (a * k).trace();
+    const double shift = gain - cost;
     REQUIRE(std::abs(shift) > 0.1);
     for (int l = 1; l <= 3; ++l) {
       const MatrixXd above = l == 3 ? identity(outputs) : u.at(l + 1);
@@ -72,12 +72,12 @@ TEST_CASE("data shift the trace of every layer by the same number, over its widt
       const double moved = trace / c.architecture.variance(l) - static_cast<double>(u.at(l).rows());
       const double width = c.architecture.width(l);
       REQUIRE_THAT(width * moved, Catch::Matchers::WithinRel(shift, 1e-6));
-      // No eigenvalue changes by more than the whole gain or the whole loss.
+      // No eigenvalue changes by more than the whole gain or the whole cost.
       const Index heads = u.at(l).rows() / above.rows();
       const Eigen::GeneralizedSelfAdjointEigenSolver<MatrixXd> relative(
           u.at(l), c.architecture.variance(l) * repeated(above, static_cast<int>(heads)));
       REQUIRE(width * (relative.eigenvalues().maxCoeff() - 1.0) < gain + 1e-6);
-      REQUIRE(width * (relative.eigenvalues().minCoeff() - 1.0) > -loss - 1e-6);
+      REQUIRE(width * (relative.eigenvalues().minCoeff() - 1.0) > -cost - 1e-6);
     }
   }
 }
