@@ -124,7 +124,7 @@ std::string count_text(double number, std::string_view noun) {
   return count_text(fmt::format("{}", number), noun);
 }
 
-std::string join(std::span<const std::string> words, std::string_view separator) {
+std::string join(const std::vector<std::string>& words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }
 std::string join(std::span<const std::string_view> words, std::string_view separator) {

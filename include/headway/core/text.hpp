@@ -38,7 +38,7 @@ std::string count_text(Count number, std::string_view noun) {
 }
 
 /// "a, b, c", and "1, 2.5, 3" with the fewest digits that read back to the same numbers.
-std::string join(std::span<const std::string> words, std::string_view separator = ", ");
+std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 std::string join(std::span<const std::string_view> words, std::string_view separator = ", ");
 std::string join(std::span<const double> numbers, std::string_view separator = ", ");
 std::string join(std::span<const int> numbers, std::string_view separator = ", ");
