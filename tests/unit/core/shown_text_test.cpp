@@ -39,7 +39,7 @@ TEST_CASE("text for a terminal keeps its lines and shows control characters and 
 }
 
 TEST_CASE("words are joined with what is asked for between them") {
-  CHECK(join({}).empty());
+  CHECK(join(std::vector<std::string>{}).empty());
   CHECK(join({"a"}) == "a");
   CHECK(join({"a", "b", "c"}) == "a, b, c");
   CHECK(join({"a", "b"}, " or ") == "a or b");
