@@ -272,7 +272,7 @@ class SentencesAboutTheory(unittest.TestCase):
             row = next(row for row in result["rows"] if row["width"] == width)
             self.assertIn(f"{100 * row['variance_saddle']:.2g} % to {100 * row['variance_corrected']:.2g} % at $N = {width}$", text)
         row = result["rows"][-1]
-        self.assertIn(f"whose accuracy at $N = 10$ is {row['accuracy_exact']:.3f}", text)
+        self.assertIn(f"whose exact accuracy at $N = 10$ is {row['accuracy_exact']:.3f}", text)
 
     def test_one_path_is_better_wide(self):
         page, text = ((ROOT / name).read_text() for name in ("data/results/hidden-markov.md", "src/theory/README.md"))
