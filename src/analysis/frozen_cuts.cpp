@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "headway/analysis/head_ranking.hpp"
 #include "headway/error.hpp"

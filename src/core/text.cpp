@@ -130,18 +130,18 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 std::string join(std::span<const std::string_view> words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }
-std::string join(std::span<const double> numbers, std::string_view separator) {
+
+template <class Number>
+std::string join(const std::vector<Number>& numbers, std::string_view separator) {
   return fmt::format("{}", fmt::join(numbers, separator));
 }
-std::string join(std::span<const int> numbers, std::string_view separator) {
-  return fmt::format("{}", fmt::join(numbers, separator));
-}
-std::string join(std::span<const std::int64_t> numbers, std::string_view separator) {
-  return fmt::format("{}", fmt::join(numbers, separator));
-}
-std::string join(std::span<const std::uint64_t> numbers, std::string_view separator) {
-  return fmt::format("{}", fmt::join(numbers, separator));
-}
+// What Index and the integers of fixed size are on any system.
+template std::string join(const std::vector<int>&, std::string_view);
+template std::string join(const std::vector<long>&, std::string_view);
+template std::string join(const std::vector<long long>&, std::string_view);
+template std::string join(const std::vector<unsigned long>&, std::string_view);
+template std::string join(const std::vector<unsigned long long>&, std::string_view);
+template std::string join(const std::vector<double>&, std::string_view);
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> words;

@@ -11,6 +11,7 @@
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
 #include "headway/study/sections.hpp"
 #include "headway/study/sweep.hpp"
 #include "headway/train.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,13 +36,13 @@ std::string count_text(Count number, std::string_view noun) {
   return count_text(std::to_string(number), noun);
 }
 
-/// "a, b, c", and "1, 2.5, 3" with the fewest digits that read back to the same numbers.
+/// "a, b, c".
 std::string join(const std::vector<std::string>& words, std::string_view separator = ", ");
 std::string join(std::span<const std::string_view> words, std::string_view separator = ", ");
-std::string join(std::span<const double> numbers, std::string_view separator = ", ");
-std::string join(std::span<const int> numbers, std::string_view separator = ", ");
-std::string join(std::span<const std::int64_t> numbers, std::string_view separator = ", ");
-std::string join(std::span<const std::uint64_t> numbers, std::string_view separator = ", ");
+/// "1, 2.5, 3", with the fewest digits that read back to the same numbers. Of the types that
+/// text.cpp names: all files share their code.
+template <class Number>
+std::string join(const std::vector<Number>& numbers, std::string_view separator = ", ");
 /// The words that join() made the text from. "" gives no words, and an empty last word is dropped.
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -7,6 +7,7 @@
 #include "headway/core/sha256.hpp"
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
+#include "headway/results/trained_network.hpp"
 #include "headway/train.hpp"
 
 namespace headway {

@@ -330,6 +330,16 @@ TEST_CASE("Ranks, bounds and deviations are those of the draws") {
   CHECK(shared_ranks(estimate.draws.leftCols(2), 0.8) == std::vector<int>{1, 2});
 }
 
+TEST_CASE("errors of examples left out need a kernel that is positive with the temperature") {
+  // The eigenvalue along (1, 1) / sqrt(2) is left alone, and the trace that is added there is 0.
+  const MatrixXd kernel = (MatrixXd(2, 2) << 0.0, 0.6, 0.6, 0.0).finished();
+  const MatrixXd y = drawn(2, 1, 3);
+  CHECK_NOTHROW(left_out_errors(kernel, 0.7, y));
+  CHECK_THROWS_WITH(left_out_errors(kernel, 0.5, y),
+                    "temperature = 0.5: K + T I is not positive definite; allowed: a U that is "
+                    "positive semidefinite, and a larger temperature");
+}
+
 TEST_CASE("At the matched temperature all parts together predict as the readout of the penalty") {
   // K = S S^T / (N_0 p) of the sum S of the parts, so that K + T is the kernel of ridge regression
   // on S / sqrt(V), whose penalty is T N_0 p / V.

@@ -43,6 +43,8 @@ TEST_CASE("words are joined with what is asked for between them") {
   CHECK(join({"a"}) == "a");
   CHECK(join({"a", "b", "c"}) == "a, b, c");
   CHECK(join({"a", "b"}, " or ") == "a or b");
+  CHECK(join(std::vector<double>{1.0, 2.5, 1e-5, 0.1}) == "1, 2.5, 1e-05, 0.1");
+  CHECK(join(std::vector<long>{-3, 4000000000}, ",") == "-3,4000000000");
 }
 
 TEST_CASE("text is split at each separator, and joined again") {
