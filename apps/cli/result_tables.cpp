@@ -41,6 +41,20 @@ std::string corrected_table(const SolveResult& result) {
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
 
+/// How well the rows are minima of the action: the worst of them.
+std::string minimum_text(const SolveResult& result) {
+  double gradient = 0.0, eigenvalue = kUndefined;
+  for (const SolvePoint& point : result.points) {
+    gradient = std::max(gradient, point.summary.gradient_norm);
+    eigenvalue = std::fmin(eigenvalue, point.smallest_hessian_eigenvalue);
+  }
+  return wrapped(
+      fmt::format("S/max N: gradient at most {:.1e}{}\n", gradient,
+                  std::isnan(eigenvalue)
+                      ? ""
+                      : fmt::format(", smallest eigenvalue of the Hessian {:.3g}", eigenvalue)));
+}
+
 /// Joint minima of order parameters and attention; empty where attention is given.
 std::string minima_table(const SolveResult& result) {
   Table table({"widths", "T", "S/max N", "U_a", "entropy", "largest", "starts", "U_1 diagonal<"});
@@ -228,25 +242,23 @@ std::string path_norms_text(const PruneResult& result) {
 std::string solve_table(const Study& study, const SolveResult& result) {
   const SetColumns sets(result);
   const Measure measure(result);
-  Table table(sets.header({"widths", "T", measure.name(), "GP", "S/max N", "U_a", "U_1 diagonal<",
-                           "iterations", "gradient", "min Hessian", "seconds", ""},
-                          kAfterAccuracy + 1));
+  Table table(
+      sets.header({"widths", "T", measure.name(), "GP", "U_a", "U_1 diagonal<", "seconds", ""},
+                  kAfterAccuracy + 1));
   bool marked = false;
   for (const SolvePoint& point : result.points) {
     marked = marked || !point.summary.converged;
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"), measure.text(point.predictor),
-         measure.limit_text(result, point.temperature), action_text(point.action),
+         measure.limit_text(result, point.temperature),
          readout_text(point.order_parameters.readout), first_layer_text(point.order_parameters),
-         std::to_string(point.summary.iterations), cell(point.summary.gradient_norm, "{:.1e}"),
-         cell(point.smallest_hessian_eigenvalue, "{:.3g}"), seconds_cell(point.seconds),
-         point.summary.converged ? "" : "*"},
+         seconds_cell(point.seconds), point.summary.converged ? "" : "*"},
         kAfterAccuracy + 1, point.predictor));
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";
-  return out + minima_table(result) + features_table(result) + corrected_table(result) +
-         chosen_table(result) + best_text(result);
+  return out + minimum_text(result) + minima_table(result) + features_table(result) +
+         corrected_table(result) + chosen_table(result) + best_text(result);
 }
 
 std::string align_table(const Study& study, const AlignResult& result) {

@@ -147,11 +147,6 @@ std::string values_line(const std::string& name, std::size_t width, const std::s
                      indented(values, kBefore + width));
 }
 
-std::string action_text(double action) {
-  constexpr double kLarge = 1e7;
-  return cell(action, std::abs(action) < kLarge ? "{:.6f}" : "{:.9g}");
-}
-
 std::string cell(double value, const char* format) {
   return std::isfinite(value) ? fmt::format(fmt::runtime(format), value) : "-";
 }

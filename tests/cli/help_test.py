@@ -48,7 +48,7 @@ class Help(ProgramTest):
     def test_it_has_every_option_key_and_column(self):
         text = run("solve", "--help").stdout
         for word in ("--set KEY=VALUE", "-o, --output FILE.h5", "--shard i/n", "stay_probability", "max_iterations",
-                     "[task] with kind = \"dataset\"", "min Hessian", "chosen by", "default 0.01", "an integer from 1 to 1e9"):
+                     "[task] with kind = \"dataset\"", "below the table", "chosen by", "default 0.01", "an integer from 1 to 1e9"):
             self.assertIn(word, text)
         self.assertNotIn("attention_dropout", text)
         self.assertIn("[sweep]", run("train", "--help").stdout)

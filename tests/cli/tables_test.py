@@ -180,17 +180,6 @@ class Inspecting(ProgramTest):
         self.assertIn("widths = [10]", run("inspect", data, "--set", "model.widths=[10]").stdout)
 
 
-class LargeNumbers(ProgramTest):
-    def test_large_actions_have_the_digits_that_mean_something(self):
-        data = self.path("large.h5")
-        write_path_features(data, **{"train/labels": 1e8 * np.random.default_rng(2).normal(size=12),
-                                     "test/labels": None, "test/path_features": None})
-        process = run("solve", data, "--set", "model.widths=[10]", "--set", "model.temperature=0.01")
-        self.assertIn(process.returncode, (0, 2), process.stderr)
-        self.assertNotRegex(process.stdout, r"\d{8}\.\d")
-        self.assertRegex(process.stdout, r"\de\+\d\d ")
-
-
 class ManyPaths(ProgramTest):
     def test_two_hundred_paths_converge_by_default(self):
         data = self.path("many.h5")
@@ -249,7 +238,7 @@ class WhatIsAsked(ProgramTest):
 class Terminal(ProgramTest):
     def test_tables_and_progress_fit(self):
         wide = run("solve", self.study, "-q").stdout
-        columns = 70
+        columns = 55
         self.assertGreater(max(map(len, wide.splitlines())), columns)
         text = on_terminal(columns, "solve", self.study, "-q")
         rows = [line for line in text.splitlines()[1:] if line]

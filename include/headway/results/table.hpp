@@ -49,9 +49,6 @@ std::string indented(const std::string& text, std::size_t indent,
 /// Values that do not fit go on below.
 std::string values_line(const std::string& name, std::size_t width, const std::string& values);
 
-/// S / max N: six decimals, or nine digits where it is large.
-std::string action_text(double action);
-
 /// `value` through a fmt format such as "{:.4f}"; "-" when undefined.
 std::string cell(double value, const char* format);
 
