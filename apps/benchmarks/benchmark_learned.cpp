@@ -1,10 +1,10 @@
 // Times learned attention: one evaluation with gradient for the hidden-Markov study, in units of
 // its path features and of the gradient at fixed attention, and effective draws a second of a small
-// problem. Medians over repeats, one thread. Usage: benchmark_learned GOLDEN.h5, with
-// tests/data/golden/learned_attention.h5.
+// problem. Medians over repeats, one thread.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -19,7 +19,6 @@
 #include "headway/sampling/diagnostics.hpp"
 #include "headway/sampling/sample.hpp"
 #include "headway/tasks/hidden_markov_chain.hpp"
-#include "io/hdf5/input.hpp"
 #include "timing.hpp"
 
 namespace {
@@ -112,33 +111,46 @@ class Recorder final : public sampling::DrawRecorder {
   std::vector<MatrixXd> seen;
 };
 
-void draws(const char* file_name) {
-  const io::Hdf5Lock lock;
-  const io::Hdf5InputFile file(file_name);
-  const auto number = [&](const char* key) {
-    return (*file.number_attribute("one_layer", key))[0];
-  };
-  const Tensor all = file.read_array("one_layer/inputs");
-  const auto examples = static_cast<Index>(number("P"));
-  Tensor inputs({examples, all.shape[1], all.shape[2]});
-  std::copy_n(all.values.begin(), inputs.values.size(), inputs.values.begin());
-  const Tensor labels = file.read_array("one_layer/labels");
+// As the posterior `attention_learned` of apps/posteriors, with other random numbers: two normal
+// numbers and a position make a token, and the label follows the numbers of the last but one.
+void draws() {
+  constexpr Index kExamples = 30, kTokens = 5, kNumbers = 2, kFeatures = kNumbers + kTokens;
+  constexpr double kTemperature = 0.1;
+  Rng rng(1, StreamPurpose::kTests, 0);
+  Tensor inputs({kExamples, kTokens, kFeatures});
+  MatrixXd labels(kExamples, 1);
+  for (Index p = 0; p < kExamples; ++p) {
+    for (Index t = 0; t < kTokens; ++t) {
+      double* token = inputs.values.data() + (p * kTokens + t) * kFeatures;
+      rng.fill_normal({token, kNumbers});
+      token[kNumbers + t] = 1.0;
+      if (t + 2 == kTokens) {
+        labels(p, 0) = token[0] - token[1] + std::sqrt(kTemperature) * rng.normal();
+      }
+    }
+  }
   model::AttentionPrior prior;
-  prior.heads = {2};
-  prior.variance = number("sw2");
-  model::Architecture architecture = model::uniform_architecture(prior.heads, 3);
-  architecture.widths = {3, 4};
+  prior.heads = {1};
+  prior.variance = 100.0;
+  const model::Architecture architecture = model::uniform_architecture(prior.heads, 4);
   const auto attention = std::make_shared<const model::LearnedAttention>(
       tasks::MemoryExamples(inputs), prior, std::vector<LayerHeads>{}, Readout::kLastToken);
-  const posterior::LearnedChain target(
-      architecture, number("T"), attention,
-      std::make_shared<MatrixXd>(Eigen::Map<const VectorXd>(labels.values.data(), examples)),
-      nullptr);
-  for (const int replicas : {1, 6}) {
+  const posterior::LearnedChain target(architecture, kTemperature, attention,
+                                       std::make_shared<MatrixXd>(labels), nullptr);
+  posterior::LearnedChain chain = target;
+  VectorXd at(chain.dimension()), slope(chain.dimension());
+  chain.draw_start(rng, at);
+  constexpr int kEvaluations = 1000;
+  const double gradient_seconds = median_seconds(15, [&] {
+    for (int i = 0; i < kEvaluations; ++i) static_cast<void>(chain.log_density(at, slope));
+  });
+  fmt::print("Reference posterior, P={}, S={}, N_0={}: gradient {:.2f} us\n", kExamples, kTokens,
+             kFeatures, 1e6 * gradient_seconds / kEvaluations);
+  for (const int replicas : {1, 8}) {
     sampling::SamplerOptions options;
     options.chains = 4;
     options.warmup = 500;
-    options.draws = 2000;
+    options.draws = 500;
     options.threads = 1;
     options.replicas = replicas;
     options.metric = sampling::MetricKind::kDense;
@@ -158,7 +170,7 @@ void draws(const char* file_name) {
       rhat = std::max(rhat, found.rhat);
     }
     fmt::print(
-        "one_layer, {} replica{}: {:.0f} effective draws in {:.2f} s, warm-up included: {:.0f} a "
+        "  {} replica{}: {:.0f} effective draws in {:.2f} s, warm-up included: {:.0f} a "
         "second; R-hat {:.3f}\n",
         replicas, replicas == 1 ? "" : "s", effective, seconds, effective / seconds, rhat);
   }
@@ -166,9 +178,9 @@ void draws(const char* file_name) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main() {
   numerics::prepare_blas();
   evaluation();
-  if (argc > 1) draws(argv[1]);
+  draws();
   return 0;
 }

@@ -22,6 +22,7 @@ namespace {
 
 using numerics::ConstMatrixRef;
 using numerics::MatrixRef;
+using numerics::multiply;
 using numerics::Transpose;
 
 constexpr Index kLearnedBlockTokens =
@@ -142,7 +143,6 @@ LearnedAttention::LearnedAttention(const ExampleSource& examples, AttentionPrior
       for (Index b = 0; b < block.count; ++b) {
         block.taken.push_back(block.readout_column(b, readout));
       }
-      block.readout = MatrixXd::Ones(block.count, 1);
       block.taken_tokens = block.tokens(Eigen::all, block.taken);
     }
     for (std::size_t l = 0; l < given_.size(); ++l) {
@@ -189,11 +189,14 @@ void LearnedAttention::attend(const Position& z, const Block& block, std::size_t
   MatrixXd& right = pass.right[layer][h];
   left.resize(matrix ? n : g, queries.cols());
   if (matrix) {
-    transposed_product(1.0, ConstMap(z.data() + offset, n, n), queries, left);
+    multiply(1.0, ConstMap(z.data() + offset, n, n), Transpose::kYes, queries, Transpose::kNo, 0.0,
+             left);
   } else {
     right.resize(g, block.tokens.cols());
-    product(ConstMap(z.data() + offset, g, n), queries, Add::kNo, left);
-    product(ConstMap(z.data() + offset + g * n, g, n), block.tokens, Add::kNo, right);
+    multiply(1.0, ConstMap(z.data() + offset, g, n), Transpose::kNo, queries, Transpose::kNo, 0.0,
+             left);
+    multiply(1.0, ConstMap(z.data() + offset + g * n, g, n), Transpose::kNo, block.tokens,
+             Transpose::kNo, 0.0, right);
   }
   const MatrixXd& keys = matrix ? block.tokens : right;
   const double scale = coordinates_.logit_scale();
@@ -201,9 +204,10 @@ void LearnedAttention::attend(const Position& z, const Block& block, std::size_t
   for (Index b = 0; b < block.count; ++b) {
     Map attention = pass.attention_of(block, layer, head, b, top);
     const Index tokens = block.length(b);
-    transposed_product(softmax ? scale : scale / static_cast<double>(tokens),
-                       keys.middleCols(block.first(b), tokens),
-                       left.middleCols(block.first_query(b, top), attention.cols()), attention);
+    multiply(softmax ? scale : scale / static_cast<double>(tokens),
+             keys.middleCols(block.first(b), tokens), Transpose::kYes,
+             left.middleCols(block.first_query(b, top), attention.cols()), Transpose::kNo, 0.0,
+             attention);
     if (softmax) softmax_columns(attention);
   }
 }
@@ -234,13 +238,16 @@ void LearnedAttention::forward(const Position& z, const Block& block, Pass& pass
         const ConstMap attention = std::as_const(pass).attention_of(block, l, h, b, top);
         auto below = pass.weights_of(pass.weights, block, l, b, paths)
                          .middleCols(h * above_paths, above_paths);
-        if (top) {
-          product(attention,
-                  block.readout.middleRows(block.first_query(b, top), block.queries(b, top)),
-                  Add::kNo, below);
+        if (top && !block.takes_all()) {
+          below = attention;
+        } else if (top) {
+          multiply(1.0, attention, Transpose::kNo,
+                   block.readout.middleRows(block.first(b), block.length(b)), Transpose::kNo, 0.0,
+                   below);
         } else {
-          product(attention, pass.weights_of(pass.weights, block, l + 1, b, above_paths), Add::kNo,
-                  below);
+          multiply(1.0, attention, Transpose::kNo,
+                   pass.weights_of(pass.weights, block, l + 1, b, above_paths), Transpose::kNo, 0.0,
+                   below);
         }
       }
     }
@@ -270,8 +277,8 @@ bool LearnedAttention::path_features(const Position& z, double scale, Workspace&
     forward(z, block, pass);
     MatrixXd averages(n, paths_);
     for (Index b = 0; b < block.count; ++b) {
-      product(block.tokens.middleCols(block.first(b), block.length(b)),
-              pass.weights_of(pass.weights, block, 0, b, paths_), Add::kNo, averages);
+      multiply(1.0, block.tokens.middleCols(block.first(b), block.length(b)), Transpose::kNo,
+               pass.weights_of(pass.weights, block, 0, b, paths_), Transpose::kNo, 0.0, averages);
       if (!averages.allFinite()) finite = false;
       Eigen::Map<VectorXd, 0, Eigen::InnerStride<>>(out.data() + block.begin + b, n * paths_,
                                                     Eigen::InnerStride<>(examples_)) =

@@ -9,6 +9,8 @@ namespace headway::model {
 namespace {
 
 using numerics::MatrixRef;
+using numerics::multiply;
+using numerics::Transpose;
 
 // Gradients are summed within this many groups of blocks, then over the groups. So the order is
 // fixed, and there are at most this many copies of the gradient.
@@ -50,14 +52,16 @@ void LearnedAttention::pull_back_head(const Block& block, std::size_t layer, int
     slope.resize(attention.rows(), attention.cols());
     const auto below = pass.weights_of(pass.weights_slope, block, layer, b, paths)
                            .middleCols(head * above_paths, above_paths);
-    if (top) {
-      product_transposed(1.0, below,
-                         block.readout.middleRows(block.first_query(b, top), block.queries(b, top)),
-                         Add::kNo, slope);
+    if (top && !block.takes_all()) {
+      slope = below;
+    } else if (top) {
+      multiply(1.0, below, Transpose::kNo,
+               block.readout.middleRows(block.first(b), block.length(b)), Transpose::kYes, 0.0,
+               slope);
     } else {
-      product_transposed(1.0, below,
-                         pass.weights_of(pass.weights, block, layer + 1, b, above_paths), Add::kNo,
-                         slope);
+      multiply(1.0, below, Transpose::kNo,
+               pass.weights_of(pass.weights, block, layer + 1, b, above_paths), Transpose::kYes,
+               0.0, slope);
     }
     if (softmax) {
       softmax_slope(attention, slope);
@@ -65,19 +69,20 @@ void LearnedAttention::pull_back_head(const Block& block, std::size_t layer, int
       slope *= 1.0 / static_cast<double>(block.length(b));
     }
     const Index first = block.first_query(b, top);
-    product(keys.middleCols(block.first(b), block.length(b)), slope, Add::kNo,
-            key_sums.middleCols(first, slope.cols()));
+    multiply(1.0, keys.middleCols(block.first(b), block.length(b)), Transpose::kNo, slope,
+             Transpose::kNo, 0.0, key_sums.middleCols(first, slope.cols()));
     if (!matrix) {
-      product_transposed(1.0, pass.left[layer][h].middleCols(first, slope.cols()), slope, Add::kNo,
-                         right_slope.middleCols(block.first(b), block.length(b)));
+      multiply(1.0, pass.left[layer][h].middleCols(first, slope.cols()), Transpose::kNo, slope,
+               Transpose::kYes, 0.0, right_slope.middleCols(block.first(b), block.length(b)));
     }
   }
   double* at = gradient + coordinates_.offset(layer, head);
   if (matrix) {
-    product_transposed(scale, queries, key_sums, Add::kYes, Map(at, n, n));
+    multiply(scale, queries, Transpose::kNo, key_sums, Transpose::kYes, 1.0, Map(at, n, n));
   } else {
-    product_transposed(scale, key_sums, queries, Add::kYes, Map(at, g, n));
-    product_transposed(scale, right_slope, block.tokens, Add::kYes, Map(at + g * n, g, n));
+    multiply(scale, key_sums, Transpose::kNo, queries, Transpose::kYes, 1.0, Map(at, g, n));
+    multiply(scale, right_slope, Transpose::kNo, block.tokens, Transpose::kYes, 1.0,
+             Map(at + g * n, g, n));
   }
 }
 
@@ -91,8 +96,9 @@ void LearnedAttention::backward(const Block& block, double scale, const MatrixXd
     of_features.reshaped() =
         scale * Eigen::Map<const VectorXd, 0, Eigen::InnerStride<>>(
                     slope.data() + block.begin + b, n * paths_, Eigen::InnerStride<>(examples_));
-    transposed_product(1.0, block.tokens.middleCols(block.first(b), block.length(b)), of_features,
-                       pass.weights_of(pass.weights_slope, block, 0, b, paths_));
+    multiply(1.0, block.tokens.middleCols(block.first(b), block.length(b)), Transpose::kYes,
+             of_features, Transpose::kNo, 0.0,
+             pass.weights_of(pass.weights_slope, block, 0, b, paths_));
   }
   Index paths = paths_;
   for (std::size_t l = 0; l < heads_.size(); ++l) {
@@ -105,14 +111,11 @@ void LearnedAttention::backward(const Block& block, double scale, const MatrixXd
     for (Index b = 0; b < block.count; ++b) {
       Map above = pass.weights_of(pass.weights_slope, block, l + 1, b, above_paths);
       const Map below = pass.weights_of(pass.weights_slope, block, l, b, paths);
-      MatrixXd sum = MatrixXd::Zero(above.rows(), above.cols());
-      MatrixXd part(above.rows(), above.cols());
       for (int h = 0; h < heads_[l]; ++h) {
-        transposed_product(1.0, std::as_const(pass).attention_of(block, l, h, b, false),
-                           below.middleCols(h * above_paths, above_paths), part);
-        sum += part;
+        multiply(1.0, std::as_const(pass).attention_of(block, l, h, b, false), Transpose::kYes,
+                 below.middleCols(h * above_paths, above_paths), Transpose::kNo, h > 0 ? 1.0 : 0.0,
+                 above);
       }
-      above = sum;
     }
     paths = above_paths;
   }

@@ -7,53 +7,11 @@
 #include "headway/numerics/dense.hpp"
 #include "model/token_block.hpp"
 
-/// Private to learned attention: a block of examples, what a pass over it leaves, and products of
-/// matrices that may be small.
+/// Private to learned attention: a block of examples, and what a pass over it leaves.
 namespace headway::model {
 
 using ConstMap = Eigen::Map<const MatrixXd>;
 using Map = Eigen::Map<MatrixXd>;
-
-// Products of fewer multiplications are written out: a call of BLAS costs more.
-inline constexpr Index kSmallProduct = 1500;
-
-enum class Add { kNo, kYes };
-
-// out = a b, or out += a b.
-template <class A, class B, class Out>
-void product(const A& a, const B& b, Add add, Out&& out) {
-  if (a.rows() * a.cols() * b.cols() > kSmallProduct) {
-    numerics::multiply(1.0, a, numerics::Transpose::kNo, b, numerics::Transpose::kNo,
-                       add == Add::kYes ? 1.0 : 0.0, out);
-  } else if (add == Add::kYes) {
-    out.noalias() += a.lazyProduct(b);
-  } else {
-    out.noalias() = a.lazyProduct(b);
-  }
-}
-
-// out = scale a^T b.
-template <class A, class B, class Out>
-void transposed_product(double scale, const A& a, const B& b, Out&& out) {
-  if (a.rows() * a.cols() * b.cols() > kSmallProduct) {
-    numerics::multiply(scale, a, numerics::Transpose::kYes, b, numerics::Transpose::kNo, 0.0, out);
-  } else {
-    out.noalias() = (scale * a.transpose()).lazyProduct(b);
-  }
-}
-
-// out += scale a b^T, or out = scale a b^T.
-template <class A, class B, class Out>
-void product_transposed(double scale, const A& a, const B& b, Add add, Out&& out) {
-  if (a.rows() * a.cols() * b.rows() > kSmallProduct) {
-    numerics::multiply(scale, a, numerics::Transpose::kNo, b, numerics::Transpose::kYes,
-                       add == Add::kYes ? 1.0 : 0.0, out);
-  } else if (add == Add::kYes) {
-    out.noalias() += (scale * a).lazyProduct(b.transpose());
-  } else {
-    out.noalias() = (scale * a).lazyProduct(b.transpose());
-  }
-}
 
 // --- a block of examples -------------------------------------------------------------------------
 
@@ -61,7 +19,7 @@ struct LearnedAttention::Block : TokenBlock {
   std::vector<Index> taken;   // columns of the tokens that the readout takes; empty: all
   MatrixXd taken_tokens;      // these tokens; empty: all
   std::vector<Index> square;  // where the attention of an example begins: sum of n_b^2 before it
-  MatrixXd readout;           // r: one column, an entry for each taken token
+  MatrixXd readout;           // r: one column, an entry for each token; empty where one is taken
   // supplied[l][h]: attention of a frozen head, if the examples give it, as in Pass::attention.
   std::vector<std::vector<std::vector<double>>> supplied;
 

@@ -105,6 +105,52 @@ int leading(const Matrix& a) {
   return as_int(std::max<Index>(1, a.outerStride()));
 }
 
+// Products of fewer multiplications are written out: the call alone costs BLAS as much.
+constexpr Index kSmallProduct = 256;
+
+/// Strips of four entries of a column of C: their sums stay in registers.
+// NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
+template <Transpose kOfA, Transpose kOfB>
+void multiply_small(double alpha, const ConstMatrixRef& a, const ConstMatrixRef& b, double beta,
+                    MatrixRef& c) {
+  constexpr Index kStrip = 4;
+  constexpr bool kTurnedA = kOfA == Transpose::kYes, kTurnedB = kOfB == Transpose::kYes;
+  const Index terms = kTurnedA ? a.rows() : a.cols();
+  const Index row_step = kTurnedA ? a.outerStride() : 1, term_step = kTurnedA ? 1 : a.outerStride();
+  const Index factor_step = kTurnedB ? b.outerStride() : 1;
+  const auto put = [&](double& out, double sum) {
+    out = beta == 0.0 ? alpha * sum : beta * out + alpha * sum;
+  };
+  for (Index j = 0; j < c.cols(); ++j) {
+    const double* factors = b.data() + (kTurnedB ? j : j * b.outerStride());
+    double* out = c.data() + j * c.outerStride();
+    Index i = 0;
+    for (; i + kStrip <= c.rows(); i += kStrip) {
+      const double* rows = a.data() + i * row_step;
+      double sum_0 = 0.0, sum_1 = 0.0, sum_2 = 0.0, sum_3 = 0.0;
+      for (Index k = 0; k < terms; ++k) {
+        const double* term = rows + k * term_step;
+        const double factor = factors[k * factor_step];
+        sum_0 += term[0] * factor;
+        sum_1 += term[row_step] * factor;
+        sum_2 += term[2 * row_step] * factor;
+        sum_3 += term[3 * row_step] * factor;
+      }
+      put(out[i], sum_0);
+      put(out[i + 1], sum_1);
+      put(out[i + 2], sum_2);
+      put(out[i + 3], sum_3);
+    }
+    for (; i < c.rows(); ++i) {
+      double sum = 0.0;
+      for (Index k = 0; k < terms; ++k) {
+        sum += a.data()[i * row_step + k * term_step] * factors[k * factor_step];
+      }
+      put(out[i], sum);
+    }
+  }
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(readability-function-size): the arguments of BLAS's gemm
@@ -112,6 +158,14 @@ void multiply(double alpha, const ConstMatrixRef& a, Transpose ta, const ConstMa
               Transpose tb, double beta, MatrixRef c) {
   const Index k = ta == Transpose::kYes ? a.rows() : a.cols();
   if (c.size() == 0) return;
+  if (c.size() * k <= kSmallProduct) {
+    constexpr Transpose kNo = Transpose::kNo, kYes = Transpose::kYes;
+    if (ta == kNo && tb == kNo) multiply_small<kNo, kNo>(alpha, a, b, beta, c);
+    if (ta == kNo && tb == kYes) multiply_small<kNo, kYes>(alpha, a, b, beta, c);
+    if (ta == kYes && tb == kNo) multiply_small<kYes, kNo>(alpha, a, b, beta, c);
+    if (ta == kYes && tb == kYes) multiply_small<kYes, kYes>(alpha, a, b, beta, c);
+    return;
+  }
   cblas_dgemm(CblasColMajor, cblas(ta), cblas(tb), as_int(c.rows()), as_int(c.cols()), as_int(k),
               alpha, a.data(), leading(a), b.data(), leading(b), beta, c.data(), leading(c));
 }

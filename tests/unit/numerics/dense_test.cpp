@@ -74,11 +74,13 @@ TEST_CASE("multiply takes both factors as they are or transposed, and adds to wh
 }
 
 TEST_CASE("multiply overwrites where beta is 0, whatever was there") {
-  MatrixXd c = MatrixXd::Constant(3, 4, std::numeric_limits<double>::quiet_NaN());
-  const MatrixXd a = random_matrix(3, 2, 1);
-  const MatrixXd b = random_matrix(2, 4, 2);
-  multiply(1.0, a, Transpose::kNo, b, Transpose::kNo, 0.0, c);
-  CHECK(difference(c, a * b) < 1e-14);
+  for (const Index rows : {3, 300}) {  // written out, and by BLAS
+    MatrixXd c = MatrixXd::Constant(rows, 4, std::numeric_limits<double>::quiet_NaN());
+    const MatrixXd a = random_matrix(rows, 2, 1);
+    const MatrixXd b = random_matrix(2, 4, 2);
+    multiply(1.0, a, Transpose::kNo, b, Transpose::kNo, 0.0, c);
+    CHECK(difference(c, a * b) < 1e-14);
+  }
 }
 
 TEST_CASE("multiply takes and fills blocks of larger matrices, and nothing around them") {
