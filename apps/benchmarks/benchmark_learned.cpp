@@ -111,10 +111,11 @@ class Recorder final : public sampling::DrawRecorder {
   std::vector<MatrixXd> seen;
 };
 
+constexpr Index kExamples = 30, kTokens = 5, kNumbers = 2, kFeatures = kNumbers + kTokens;
+
 // As the posterior `attention_learned` of apps/posteriors, with other random numbers: two normal
 // numbers and a position make a token, and the label follows the numbers of the last but one.
-void draws() {
-  constexpr Index kExamples = 30, kTokens = 5, kNumbers = 2, kFeatures = kNumbers + kTokens;
+posterior::LearnedChain small_posterior() {
   constexpr double kTemperature = 0.1;
   Rng rng(1, StreamPurpose::kTests, 0);
   Tensor inputs({kExamples, kTokens, kFeatures});
@@ -135,10 +136,14 @@ void draws() {
   const model::Architecture architecture = model::uniform_architecture(prior.heads, 4);
   const auto attention = std::make_shared<const model::LearnedAttention>(
       tasks::MemoryExamples(inputs), prior, std::vector<LayerHeads>{}, Readout::kLastToken);
-  const posterior::LearnedChain target(architecture, kTemperature, attention,
-                                       std::make_shared<MatrixXd>(labels), nullptr);
+  return {architecture, kTemperature, attention, std::make_shared<MatrixXd>(labels), nullptr};
+}
+
+void draws() {
+  const posterior::LearnedChain target = small_posterior();
   posterior::LearnedChain chain = target;
   VectorXd at(chain.dimension()), slope(chain.dimension());
+  Rng rng(1, StreamPurpose::kTests, 0);
   chain.draw_start(rng, at);
   constexpr int kEvaluations = 1000;
   const double gradient_seconds = median_seconds(15, [&] {
