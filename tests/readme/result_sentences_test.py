@@ -52,7 +52,7 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(of["differs"], ["accuracy of the trained network (%)"])
         self.assertEqual(of["undecided"], ["a head's score and accuracy lost without it: rank correlation"])
         self.assertEqual([panels.verdict_of_effect((one, 1.0), (3.0, 1.0)) for one in (-1.0, 1.0, 3.0)],
-                         ["differs by 2.8 errors", "agrees: 1.4 errors, limit 2.0", "agrees: 0.0 errors, limit 2.0"])
+                         ["differs: z 2.8", "agrees: z 1.4, limit 2.0", "agrees: z 0.0, limit 2.0"])
         self.assertEqual(panels.verdict_of_effect((1.0, 1.0), (2.0, 1.0)), "undecided: zero would agree")
         lead = mean_and_error(panels.leads("SRAVEN"))
         paper = panels.difference(*(panels.variants("SRAVEN")[0][name][0] for name in ("hyla", "softmax")))
@@ -60,7 +60,7 @@ class SentencesAboutHeads(unittest.TestCase):
             self.assertTrue(panels.verdict([panels.apart(lead, (share * paper[0], paper[1]))]).startswith("agrees"))
         fuzzy = panels.distances_of("fuzzy logic")
         self.assertEqual(max(fuzzy, key=fuzzy.get), "softmax")
-        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs by 2.1 errors", "agrees: 2.1 errors, limit 2.3"])
+        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs: z 2.1", "agrees: z 2.1, limit 2.3"])
 
     def test_three_leads_by_chance(self):
         """Student's t of two degrees of freedom exceeds 4.303 with probability 0.05."""

@@ -32,8 +32,8 @@ def verdict(distances):
     limit = most_by_chance(len(distances))
     far = [one for one in distances if one > limit]
     if not far:
-        return f"agrees: {max(distances):.1f} errors, limit {limit:.1f}"
-    return f"differs by {max(far):.1f} errors" + (f", {len(far)} of {len(distances)}" if len(distances) > 1 else "")
+        return f"agrees: z {max(distances):.1f}, limit {limit:.1f}"
+    return f"differs: z {max(far):.1f}" + (f", {len(far)} of {len(distances)}" if len(distances) > 1 else "")
 
 
 def verdict_of_effect(ours, theirs):
