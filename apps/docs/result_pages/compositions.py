@@ -89,7 +89,7 @@ def row():
     adapted, trained, process = (cell(name, examples=120).split(" ")[0] for name in ("adapted", "trained", "gaussian_process"))
     above = less(errors("adapted", examples=120), errors("exact", examples=120))
     return [f"Pairs of heads never seen together, 120 examples: squared error (GP {process})",
-            f"theory {adapted}, trained {trained}; theory less exact {above}", "half of GP, above exact",
+            f"theory {adapted}, trained {trained}; theory minus exact {above}", "half of GP, above exact",
             "[page](compositions.md), [data](compositions.json)"]
 
 

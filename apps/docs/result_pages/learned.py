@@ -121,9 +121,9 @@ def row():
     here = [mean_and_error(values("softmax", start, 120, "accuracy")) for start in STARTS]
     cold, hot = (shown(mean, 2, error) for mean, error in here)
     exact = [run["accuracy"] for (count, _), runs in exchanged().items() if count == 120 for run in runs.values()]
-    return ["Learned softmax attention, copy task, 120 examples: accuracy by start",
-            f"no attention {cold}, right head {hot}, exact {sum(exact) / len(exact):.2f}",
-            "the start of searches decides",
+    return ["Learned softmax attention, copy task, 120 examples: theory's accuracy by start",
+            f"no attention {cold}, right head {hot}; samples {sum(exact) / len(exact):.2f}",
+            "depends on the search's start",
             f"[page](learned-attention.md), [data]({DATA}.json), [transition: page](attention-transition.md)"]
 
 

@@ -60,12 +60,6 @@ def claim():
             for name in names]
 
 
-def corrected_between(low, high):
-    """Within which error of U_1 and of the predictor nine of ten are with the 1/N correction, at loads in this range."""
-    rows = between(low, high)
-    return [percent(ninth(errors(rows, name))).removesuffix(" %") for name in ("U_1_corrected", "predictor_corrected")]
-
-
 def counts():
     rows = problems()
     return [str(len(rows)), str(sum(row["converged"] for row in rows)), shown(max(row["r_hat"] for row in rows), 2)]
