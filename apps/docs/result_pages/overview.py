@@ -280,7 +280,7 @@ SENTENCES = [("results/README.md", "With its 1/N correction nine tenths of those
               "in the theory.", _narrow),
              ("results/README.md", "the theory alone is within {} % in $U_1$ and {} % in predictions in nine tenths of those below load 0.1;", lambda: validity.claim()[:2]),
              ("results/README.md", "A second run of the samples differs by {} at N = 10, so in accuracy theory and exact samples clearly differ at N = 2 alone.", _second_run),
-             ("results/README.md", "With theirs HYLA leads on fuzzy logic by {} (two seeds), and seed 1 has {} % on SRAVEN, with ours {} %.",
+             ("results/README.md", "With theirs HYLA leads on fuzzy logic by {} (two seeds), and one seed has {} % on SRAVEN, with ours {} %.",
               lambda: [*fuzzy_logic.reference_lead(), *sraven.authors_embedding()]),
              ("results/README.md", "HYLA's leads on SRAVEN over softmax and linear attention are both below the paper's, by [z {} and {}](sraven.md#what-it-says); for two the limit is {}.",
               lambda: [*sraven.leads_apart(), f"{panels.most_by_chance(2):.1f}"]),
