@@ -120,7 +120,8 @@ void fields(Visitor& visit, Record& r) {
         "Monte Carlo standard error of predictor/mean, from the spread of the chains' means: "
         "chains - 1 degrees of freedom; not finite with one chain",
         {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "example output"});
-  visit("accuracy_mcse", r.accuracy_mcse, "Monte Carlo standard error of accuracy, likewise");
+  visit("accuracy_mcse", r.accuracy_mcse,
+        "Monte Carlo error of accuracy: how far it moves with the predictor's");
   visit("accuracy_mean", r.accuracy_mean,
         "mean over draws of the accuracy of a single draw's predictor");
   visit("accuracy_sd", r.accuracy_sd, "standard deviation of that accuracy over draws");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "headway/core/rng.hpp"
 #include "headway/core/text.hpp"
 #include "headway/numerics/statistics.hpp"
 #include "headway/sampling/diagnostics.hpp"
@@ -61,26 +62,39 @@ void note_matrix(const SampledMatrix& m, SamplePoint& point) {
   }
 }
 
+constexpr int kMeansDrawn = 400;
+constexpr std::uint64_t kMeansStream = 6;  // of kResampledExamples
+
 /// Errors from the spread of the chains, which are independent: right at any autocorrelation, but
-/// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only.
+/// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only. That of the accuracy is its distance,
+/// root mean square, when the mean is drawn with the covariance that the chains give it. Examples
+/// at the boundary of the classes move together, so accuracies of single chains tell too little.
 void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
                                 const Evaluation& evaluation, SamplePoint& point) {
   const MatrixXd& mean = point.predictor.mean;
   MatrixXd squares = MatrixXd::Zero(mean.rows(), mean.cols());
-  std::vector<double> accuracies;  // of each chain's own mean
+  std::vector<MatrixXd> distances;  // of each chain's own mean
   for (const ChainRecord& chain : chains) {
     if (chain.predictors.count == 0) continue;
-    const MatrixXd& own = chain.predictors.mean;
-    squares += (own.topRows(mean.rows()) - mean).cwiseAbs2();
-    accuracies.push_back(test_statistics(evaluation, own).accuracy);
+    distances.push_back(chain.predictors.mean.topRows(mean.rows()) - mean);
+    squares += distances.back().cwiseAbs2();
   }
-  const auto count = static_cast<double>(accuracies.size());
+  const auto count = static_cast<double>(distances.size());
   if (count < 2.0) {
     point.predictor_mcse = MatrixXd::Constant(mean.rows(), mean.cols(), kUndefined);
     return;
   }
+  const double scale = 1.0 / std::sqrt(count * (count - 1.0));
   point.predictor_mcse = (squares / (count * (count - 1.0))).cwiseSqrt();
-  point.accuracy_mcse = numerics::moments(accuracies).standard_error();
+  Rng rng(0, StreamPurpose::kResampledExamples, kMeansStream);
+  double sum = 0.0;
+  for (int draw = 0; draw < kMeansDrawn; ++draw) {
+    MatrixXd drawn = mean;
+    for (const MatrixXd& distance : distances) drawn += scale * rng.normal() * distance;
+    const double moved = test_statistics(evaluation, drawn).accuracy - point.predictor.accuracy;
+    sum += moved * moved;
+  }
+  point.accuracy_mcse = std::sqrt(sum / kMeansDrawn);
 }
 
 void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,
