@@ -270,7 +270,7 @@ def _narrow():
     return [*(shown(here[end][0], 3) for end in ("10", hidden_markov.GAUSSIAN)), one_shot.images_claim()[0].partition(" ")[0]]
 
 
-SENTENCES = [("results/README.md", "With its 1/N correction nine tenths of those up to load 1 are within {} % in $U_1$ and {} % in predictions.", lambda: validity.claim()[2:]),
+SENTENCES = [("results/README.md", "With the correction nine of ten up to load 1 are within {} % and {} %.", lambda: validity.claim()[2:]),
              ("results/README.md", "is {} % off in norm at 100 neurons a layer, {} % at 10, and with the correction less than {} % at ten (one data set).", _distances),
              ("results/README.md", "With a hidden layer in the values {} of {} predictors are more than 5 % off.", _value_predictors),
              ("results/README.md", "Of {} panels that could be compared {} agree, {} differs and {} is undecided; {} were not run or have no numbers.", _compared_and_agree),
@@ -278,7 +278,7 @@ SENTENCES = [("results/README.md", "With its 1/N correction nine tenths of those
               "seed, too, by {} points, but three seeds do not settle it (p = {}, paired t test).", _leads),
              ("results/README.md", "the theory has an accuracy of {} at ten neurons a layer and of {} at infinite width. On [one-shot images](one-shot-images.md) ten neurons gain {} points "
               "in the theory.", _narrow),
-             ("results/README.md", "the theory alone is within {} % in $U_1$ and {} % in predictions in nine tenths of those below load 0.1;", lambda: validity.claim()[:2]),
+             ("results/README.md", "nine of ten below load 0.1 have $U_1$ within {} % and predictions within {} %;", lambda: validity.claim()[:2]),
              ("results/README.md", "A second run of the samples differs by {} at N = 10, so in accuracy theory and exact samples clearly differ at N = 2 alone.", _second_run),
              ("results/README.md", "With theirs HYLA leads on fuzzy logic by {} (two seeds), and one seed has {} % on SRAVEN, with ours {} %.",
               lambda: [*fuzzy_logic.reference_lead(), *sraven.authors_embedding()]),
