@@ -169,7 +169,7 @@ void GeodesicDescent::record(double log_step) {
 
 /// Whether U is as exact as a small norm says. The norm is over max N, and the action of a narrow
 /// layer is only as steep as its own width. So beside very wide layers each gradient must be small
-/// over the width of its own layer, too, or the last step hardly moved U.
+/// over the narrowest width from its own layer up, too, or the last step hardly moved U.
 bool GeodesicDescent::settled() const {
   if (!has_uneven_widths(action_.architecture())) return true;
   return largest_layer_gradient() <= kClose * options_.gradient_tolerance ||
@@ -177,13 +177,15 @@ bool GeodesicDescent::settled() const {
           summary_.history.back().log_step <= kShort * options_.gradient_tolerance);
 }
 
-/// Largest |entry| of dS/dU_l / N_l, in units of U at infinite width; 0 for layers where it is no
-/// more than rounding of the terms that cancel in it.
+/// Largest |entry| of dS/dU_l over the narrowest width from layer l up, in units of U at infinite
+/// width; 0 for layers where it is no more than rounding of the terms that cancel in it. U_l
+/// follows the layers above it, so a slope in U_l moves a narrow one among them.
 double GeodesicDescent::largest_layer_gradient() const {
   const model::Architecture& a = action_.architecture();
-  double largest = 0.0, scale = 1.0;
+  double largest = 0.0, scale = 1.0, narrowest = a.largest_width();
   for (int l = a.layers() + 1; l >= 1; --l) {
     scale *= a.variance(l);
+    narrowest = std::min(narrowest, static_cast<double>(a.width(l)));
     double rounding = std::numeric_limits<double>::epsilon() * a.width(l);
     if (l > 1) {  // entropy of the layer below
       rounding = std::max(rounding,
@@ -193,7 +195,7 @@ double GeodesicDescent::largest_layer_gradient() const {
           std::max(rounding, estimate_gradient_rounding(action_, evaluation_) * a.largest_width());
     }
     const double entry = scale * numerics::largest_entry(evaluation_.gradient[l - 1]);
-    if (!(entry <= kLayerRoundings * rounding)) largest = std::max(largest, entry / a.width(l));
+    if (!(entry <= kLayerRoundings * rounding)) largest = std::max(largest, entry / narrowest);
   }
   return largest;
 }
