@@ -41,18 +41,20 @@ std::string corrected_table(const SolveResult& result) {
   return table.empty() ? "" : "\n1/N-corrected means\n" + table.text();
 }
 
-/// How well the rows are minima of the action: the worst of them.
+/// How well the rows are minima of the action: the worst of them. A Hessian that was not computed
+/// does not count, a gradient that is not a number does.
 std::string minimum_text(const SolveResult& result) {
+  if (result.points.empty()) return "";
   double gradient = 0.0, eigenvalue = kUndefined;
   for (const SolvePoint& point : result.points) {
-    gradient = std::max(gradient, point.summary.gradient_norm);
+    const double norm = point.summary.gradient_norm;
+    if (!std::isnan(gradient) && !(norm <= gradient)) gradient = norm;
     eigenvalue = std::fmin(eigenvalue, point.smallest_hessian_eigenvalue);
   }
-  return wrapped(
-      fmt::format("S/max N: gradient at most {:.1e}{}\n", gradient,
-                  std::isnan(eigenvalue)
-                      ? ""
-                      : fmt::format(", smallest eigenvalue of the Hessian {:.3g}", eigenvalue)));
+  const std::string hessian =
+      std::isnan(eigenvalue) ? ""
+                             : ", smallest eigenvalue of the Hessian " + cell(eigenvalue, "{:.3g}");
+  return wrapped("S/max N: gradient at most " + cell(gradient, "{:.1e}") + hessian + "\n");
 }
 
 /// Joint minima of order parameters and attention; empty where attention is given.

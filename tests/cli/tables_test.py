@@ -194,6 +194,17 @@ class ManyPaths(ProgramTest):
         self.check(few, 2, "solve.max_iterations")  # what to change
 
 
+class HowWellItIsAMinimum(ProgramTest):
+    def test_the_line_below_the_table_is_the_worst_of_all_rows(self):
+        points = json.loads(run("solve", self.study, "--json").stdout)["points"]
+        gradients, eigenvalues = ([point[name] for point in points] for name in ("gradient_norm", "smallest_hessian_eigenvalue"))
+        self.assertGreater(len(points), 1)
+        self.assertIn(f"S/max N: gradient at most {max(gradients):.1e}, smallest eigenvalue of the Hessian {min(eigenvalues):.3g}\n",
+                      run("solve", self.study).stdout)
+        without = run("solve", self.study, "--set", "solve.hessian=off", "--set", "solve.corrections=off").stdout
+        self.assertIn(f"S/max N: gradient at most {max(gradients):.1e}\n", without)
+
+
 class WhatIsAsked(ProgramTest):
     def test_corrections_bring_their_hessian(self):
         process = run("solve", self.study, "--json", "--set", "solve.corrections=on", "--set", "solve.hessian=off")
