@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+import re
 import statistics
 import sys
 import unittest
@@ -52,7 +53,7 @@ class SentencesAboutHeads(unittest.TestCase):
         self.assertEqual(of["differs"], ["accuracy of the trained network (%)"])
         self.assertEqual(of["undecided"], ["a head's score and accuracy lost without it: rank correlation"])
         self.assertEqual([panels.verdict_of_effect((one, 1.0), (3.0, 1.0)) for one in (-1.0, 1.0, 3.0)],
-                         ["differs: z 2.8", "agrees: z 1.4, limit 2.0", "agrees: z 0.0, limit 2.0"])
+                         ["differs: p < 0.01", "agrees: p = 0.16", "agrees: p = 1.00"])
         self.assertEqual(panels.verdict_of_effect((1.0, 1.0), (2.0, 1.0)), "undecided: zero would agree")
         lead = mean_and_error(panels.leads("SRAVEN"))
         paper = panels.difference(*(panels.variants("SRAVEN")[0][name][0] for name in ("hyla", "softmax")))
@@ -60,7 +61,7 @@ class SentencesAboutHeads(unittest.TestCase):
             self.assertTrue(panels.verdict([panels.apart(lead, (share * paper[0], paper[1]))]).startswith("agrees"))
         fuzzy = panels.distances_of("fuzzy logic")
         self.assertEqual(max(fuzzy, key=fuzzy.get), "softmax")
-        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs: z 2.1", "agrees: z 2.1, limit 2.3"])
+        self.assertEqual([panels.verdict([2.1]), panels.verdict([2.1, 0.3])], ["differs: p = 0.04", "agrees: p = 0.07"])
 
     def test_three_leads_by_chance(self):
         """Student's t of two degrees of freedom exceeds 4.303 with probability 0.05."""
@@ -253,26 +254,25 @@ class SentencesAboutTheory(unittest.TestCase):
         rows = {row["width"]: row for row in result["rows"]}
         self.assertEqual(list(rows), [1000, 100, 30, 10, 4, 2])
         text = (ROOT / "src/theory/README.md").read_text()
-        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and line.count("%") == 3]
-        table = {int(cells[0]): cells[2:] for cells in lines if len(cells) == 9}
+        lines = [line.strip("| ").split(" | ") for line in text.splitlines() if re.match(r"\| \d+ \| [\d.]+ \| [\d.]+ % \|", line)]
+        table = {int(cells[0]): cells[2:] for cells in lines}
         self.assertEqual(set(table), set(rows))
         for width, cells in table.items():
             row = rows[width]
             distances = [100 * row[name] for name in ("U_1_saddle", "U_1_corrected", "U_1_noise")]
             self.assertEqual(cells[:3], [f"{x:.2g} %" if x < 9.95 else f"{x:.0f} %" for x in distances])
-            self.assertEqual(cells[3:], [f"{row[name]:.3f}" for name in ("predictor_saddle", "predictor_corrected", "accuracy_saddle",
-                                                                         "accuracy_exact")])
+            errors = [f"{row[name]:.4f}" for name in ("predictor_saddle", "predictor_corrected", "predictor_noise")]
+            self.assertEqual(cells[3:], [*errors, *(f"{row[name]:.3f}" for name in ("accuracy_saddle", "accuracy_exact"))])
 
     def test_the_correction_takes_most_of_the_error_of_the_variance(self):
-        (result,) = load("corrected-variance")
+        (result,) = load("where-the-theory-ends")
         text = " ".join((ROOT / "src/theory/numerics.md").read_text().split())
-        for row in result["rows"]:
-            self.assertLess(row["variance_corrected"], 0.1 * row["variance_saddle"])
+        rows = {row["width"]: row for row in result["rows"]}
+        for width, row in rows.items():
+            self.assertLess(row["variance_corrected"], (0.1 if width >= 10 else 0.5) * row["variance_saddle"])
         for width in (10, 100):
-            row = next(row for row in result["rows"] if row["width"] == width)
+            row = rows[width]
             self.assertIn(f"{100 * row['variance_saddle']:.2g} % to {100 * row['variance_corrected']:.2g} % at $N = {width}$", text)
-        row = result["rows"][-1]
-        self.assertIn(f"With other draws \"exact\" is {row['accuracy_exact']:.3f} at $N = 10$.", (ROOT / "src/theory/README.md").read_text())
 
     def test_one_path_is_better_wide(self):
         page, text = ((ROOT / name).read_text() for name in ("data/results/hidden-markov.md", "src/theory/README.md"))

@@ -11,7 +11,7 @@ import one_shot
 import sraven
 from recorded import average, difference, mean_and_error, pair, published, reproduced, shown, spearman
 
-AGREES = 2.0  # two means so many errors of their difference apart agree
+AGREES = 0.05  # numbers agree if chance makes a difference as large as theirs more often than this
 
 
 def apart(ours, theirs):
@@ -20,26 +20,20 @@ def apart(ours, theirs):
     return abs(distance) / error
 
 
-def most_by_chance(count):
-    """The distance that the largest of so many exceeds as often as one alone exceeds AGREES."""
-    normal = statistics.NormalDist()
-    within = (2 * normal.cdf(AGREES) - 1) ** (1 / count)
-    return normal.inv_cdf((1 + within) / 2)
+def by_chance(distances):
+    """p: how often the largest of so many distances, in standard errors, is as large by chance (Sidak, for normal errors)."""
+    return 1 - (2 * statistics.NormalDist().cdf(max(distances)) - 1) ** len(distances)
 
 
 def verdict(distances):
-    distances = list(distances)
-    limit = most_by_chance(len(distances))
-    far = [one for one in distances if one > limit]
-    if not far:
-        return f"agrees: z {max(distances):.1f}, limit {limit:.1f}"
-    return f"differs: z {max(far):.1f}" + (f", {len(far)} of {len(distances)}" if len(distances) > 1 else "")
+    p = by_chance(list(distances))
+    return f"{'agrees' if p > AGREES else 'differs'}: p " + (f"= {p:.2f}" if p > 0.01 else "< 0.01")
 
 
 def verdict_of_effect(ours, theirs):
     """That of a lead or a correlation: where errors are so wide that none at all would agree, too, nothing is decided."""
-    none = apart((0.0, ours[1]), theirs)
-    return verdict([apart(ours, theirs)]) if none > AGREES else "undecided: zero would agree"
+    none = by_chance([apart((0.0, ours[1]), theirs)])
+    return verdict([apart(ours, theirs)]) if none < AGREES else "undecided: zero would agree"
 
 
 def variants(task):
@@ -116,7 +110,8 @@ def _same_digits():
     return "agrees in every digit" if differing == 0 else f"differs in {differing} numbers"
 
 
-def _network():
+def network():
+    """Accuracy of the trained one-shot networks, over all ten seeds: mean and error."""
     values = [one_shot.of_network(one, "test") for fresh in (False, True) for one in one_shot.five("prune", fresh)]
     return mean_and_error(values)
 
@@ -143,13 +138,13 @@ def _t24():
     limit, ours = (reproduced()["published data: overlaps", f"points[widths=10].overlaps[{at}]"] for at in (2, 2))
     rows.append([name, "order parameters and eigenvectors, authors' data", f"third overlap, N = 10: {shown(limit['published'], 3)}",
                  shown(ours["ours"], 3), _same_digits(), "[page](hidden-markov.md#on-data-drawn-as-the-authors-draw-them)"])
-    network, score = _network(), drops()
+    trained, score = network(), drops()
     gain, digits = one_shot.images_claim()
     theirs = published("T24, one-shot images")["accuracy"]
     images, heads = "[page](one-shot-images.md)", "[page](one-shot-heads.md)"
     return rows + [
-        ["[T24] 3", "accuracy of the trained network (%)", f"{theirs}, all of Omniglot", f"{pair(network)}, a seventh of it",
-         f"differs by {theirs - network[0]:.1f} points: fewer characters", images],
+        ["[T24] 3", "accuracy of the trained network (%)", f"{theirs}, all of Omniglot", f"{pair(trained)}, a seventh of it",
+         f"differs by {theirs - trained[0]:.1f} points: fewer characters", images],
         ["[T24] 3", "accuracy of the theory against width", "a figure: narrow is best", f"N = 10 less Gaussian process {gain}",
          "same direction, no numbers", images],
         ["[T24] 3", "the same on other image sets", "a figure: MNIST, FashionMNIST", f"small digits: {digits}",
@@ -213,5 +208,5 @@ def pruning_apart():
 
 TABLES = {"published-figures": table, "attention-variants": variants_table}
 SENTENCES = [("results/published-figures.md", "Of {} panels {} agree, {} differs and {} is undecided. {} were not run or have no numbers.**", claim),
-             ("results/published-figures.md", "{} was computed here from its eight accuracies. It lies {} errors from ours.", pruning_apart),
+             ("results/published-figures.md", "{} was computed here from its eight accuracies. It lies {} standard errors from ours.", pruning_apart),
              ("results/sraven.md", "a paired t test of the lead over softmax has p = {}.", lambda: [f"{chance_of(leads('SRAVEN')):.2f}"])]

@@ -1,7 +1,8 @@
-"""Records how far the theory is from exact samples, in data/results/NAME.json.
+"""Records how far the theory is from exact samples, in data/results/where-the-theory-ends.json.
 
-    headway sample hmm-where-the-theory-ends -o ends.h5
-    python3 apps/docs/result_pages/record_limits.py ends.h5 where-the-theory-ends [--force]
+    headway sample hmm-where-the-theory-ends --set 'model.widths=[1000,100,30,10,4,2]' --set sample.draws=16000 \\
+        --set sample.predictor_draws=4000 -o ends.h5
+    python3 apps/docs/result_pages/record_limits.py ends.h5 [--force]
 """
 
 import argparse
@@ -43,10 +44,9 @@ def entry(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("result", metavar="RESULT.h5")
-    parser.add_argument("name", choices=["where-the-theory-ends", "corrected-variance"])
     parser.add_argument("--force", action="store_true", help="replace the file")
     options = parser.parse_args()
-    print(write_summaries([entry(options.result)], RESULTS / f"{options.name}.json", options.force))
+    print(write_summaries([entry(options.result)], RESULTS / "where-the-theory-ends.json", options.force))
 
 
 if __name__ == "__main__":
