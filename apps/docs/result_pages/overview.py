@@ -136,8 +136,8 @@ def _failed_networks():
         ["HYLA leads softmax on SRAVEN after a fifth of the training", "not shown",
          f"accuracy (%), two seeds: softmax {early['softmax']}, HYLA {early['hyla']}", _link("sraven-fifth", "sraven-reference")],
         ["HYLA leads softmax on SRAVEN made small", "not shown", f"lead in accuracy (%): {sraven.small_claim()[0]}", _link("sraven-small", "sraven-small")],
-        ["Networks with readable codes generalise better, at equal training score", "not shown",
-         f"rank correlation, 36 networks: codes {foretold}, training score {training}", _link("decodability", "decodability")],
+        ["36 networks: readable codes go with generalising, at equal training score", "not shown",
+         f"rank correlation: codes {foretold}, training score {training}", _link("decodability", "decodability")],
         ["`rank_heads`: the combined estimate leads each single score by 0.05", VERDICT_OF_RANKING,
          f"on {ranking.tasks_ahead('fixed')} of six fresh tasks; four were expected", _link("head-ranking", "head-ranking")]]
 
