@@ -147,7 +147,7 @@ class ReadmeTest(unittest.TestCase):
         self.assertAlmostEqual(sum(wide["U"][0][path][path] for path in range(4)) / 4, factor, delta=0.005)
         self.assertIn(f"the entry {narrow['U'][0][0][0]:.1f} has a deviation of {narrow['corrected']['U_sd'][0][0][0]:.1f}", text)
         alone = solved([10], "hmm-good-path-only")[0]
-        self.assertIn(f"$U_1$, then one number, rises to {alone['U'][0][0][0]:.0f} on these data.", text)
+        self.assertIn(f"There $U_1$ is one number, {alone['U'][0][0][0]:.0f} at $N = 10$ on these data.", text)
 
     def test_the_comment_on_own_arrays_is_what_they_give(self):
         block = next(block.text for block in blocks((ROOT / "README.md").read_text()) if "import numpy as np\n" in block.text)

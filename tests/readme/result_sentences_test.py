@@ -277,7 +277,10 @@ class SentencesAboutTheory(unittest.TestCase):
     def test_one_path_is_better_wide(self):
         page, text = ((ROOT / name).read_text() for name in ("data/results/hidden-markov.md", "src/theory/README.md"))
         narrow, _, _, wide = next(line for line in page.splitlines() if line.startswith("| good path only | here")).strip("| ").split(" | ")[2:]
-        self.assertIn(f"{narrow} at $N = 10$, {wide} in the limit", " ".join(text.split()))
+        both, two = (next(line for line in page.splitlines() if line.startswith(f"| {name} | here")).strip("| ").split(" | ") for name in ("four paths", "good and denoising"))
+        words = " ".join(text.split())
+        self.assertIn(f"{narrow} at $N = 10$, {wide} in the limit", words)
+        self.assertIn(f"the accuracy is {both[2]} at $N = 10$, and {two[-1]} in the limit without these paths.", words)
 
 
 class ReferencePosteriors(unittest.TestCase):
