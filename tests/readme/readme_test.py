@@ -145,7 +145,7 @@ class ReadmeTest(unittest.TestCase):
         self.assertIn(f"gain less cost is {gain:.0f} at $N = 1000$", text)
         self.assertIn(f"of about $(1 + 0.121 / d_3)(1 + 0.121 / d_2)(1 + 0.121 / d_1) = {factor:.2f}$", text)
         self.assertAlmostEqual(sum(wide["U"][0][path][path] for path in range(4)) / 4, factor, delta=0.005)
-        self.assertIn(f"the entry {narrow['U'][0][0][0]:.1f} has a deviation of {narrow['corrected']['U_sd'][0][0][0]:.1f}", text)
+        self.assertIn(f"the entry {narrow['U'][0][0][0]:.1f} of path (1,1) has a deviation of {narrow['corrected']['U_sd'][0][0][0]:.1f}", text)
         alone = solved([10], "hmm-good-path-only")[0]
         self.assertIn(f"There $U_1$ is one number, {alone['U'][0][0][0]:.0f} at $N = 10$ on these data.", text)
 
