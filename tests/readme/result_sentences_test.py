@@ -52,9 +52,9 @@ class SentencesAboutHeads(unittest.TestCase):
         of = {word: [row[1] for row in panels.table()[1:] if row[4].startswith(word)] for word in ("differs", "undecided")}
         self.assertEqual(of["differs"], ["accuracy of the trained network (%)"])
         self.assertEqual(of["undecided"], ["a head's score and accuracy lost without it: rank correlation"])
-        self.assertEqual([panels.verdict_of_effect((one, 1.0), (3.0, 1.0)) for one in (-1.0, 1.0, 3.0)],
+        self.assertEqual([panels.verdict_of_effects([((one, 1.0), (3.0, 1.0))]) for one in (-1.0, 1.0, 3.0)],
                          ["differs: p < 0.01", "agrees: p = 0.16", "agrees: p = 1.00"])
-        self.assertEqual(panels.verdict_of_effect((1.0, 1.0), (2.0, 1.0)), "undecided: zero would agree")
+        self.assertEqual(panels.verdict_of_effects([((1.0, 1.0), (2.0, 1.0))]), "undecided: zero would agree")
         lead = mean_and_error(panels.leads("SRAVEN"))
         paper = panels.difference(*(panels.variants("SRAVEN")[0][name][0] for name in ("hyla", "softmax")))
         for share in (1.0, 0.5):

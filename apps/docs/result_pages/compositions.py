@@ -89,6 +89,16 @@ def with_few_examples():
     return [cell(name, examples=120).split(" ")[0] for name in ("adapted", "exact", "trained", "gaussian_process")]
 
 
+def wide_less_narrow():
+    """Errors on held-out pairs at the largest width less those at the smallest, 120 examples: theory, exact samples, trained networks."""
+    return [less(*(errors(name, examples=120, width=width) for width in (WIDTHS[-1], WIDTHS[0]))) for name in ("adapted", "exact", "trained")]
+
+
+def of_hyla():
+    """Errors on held-out pairs where teacher and student have HYLA's form: trained networks, Gaussian process."""
+    return [cell(name, **HYLA).split(",")[0] for name in ("trained", "gaussian_process")]
+
+
 def claim():
     return [cell("trained"), cell("adapted"), cell("gaussian_process")]
 

@@ -30,10 +30,10 @@ def verdict(distances):
     return f"{'agrees' if p > AGREES else 'differs'}: p " + (f"= {p:.2f}" if p > 0.01 else "< 0.01")
 
 
-def verdict_of_effect(ours, theirs):
-    """That of a lead or a correlation: where errors are so wide that none at all would agree, too, nothing is decided."""
-    none = by_chance([apart((0.0, ours[1]), theirs)])
-    return verdict([apart(ours, theirs)]) if none < AGREES else "undecided: zero would agree"
+def verdict_of_effects(pairs):
+    """That of leads or correlations, (ours, theirs): where errors are so wide that none at all would agree, too, nothing is decided."""
+    none = by_chance([apart((0.0, ours[1]), theirs) for ours, theirs in pairs])
+    return verdict([apart(ours, theirs) for ours, theirs in pairs]) if none < AGREES else "undecided: zero would agree"
 
 
 def variants(task):
@@ -150,7 +150,7 @@ def _t24():
         ["[T24] 3", "the same on other image sets", "a figure: MNIST, FashionMNIST", f"small digits: {digits}",
          "not run", images],
         ["[T24], pruning", "a head's score and accuracy lost without it: rank correlation", shown(score[0], 2), pair(score[1], 2),
-         verdict_of_effect(score[1], (score[0], score[2])), heads]]
+         verdict_of_effects([(score[1], (score[0], score[2]))]), heads]]
 
 
 def _s25():
@@ -163,7 +163,7 @@ def _s25():
                      f"[page]({page}.md)"])
         paper_lead = difference(*(variants(task)[0][name][0] for name in ("hyla", "softmax")))
         lead = mean_and_error(leads(task))
-        rows.append([figure, f"{task}: HYLA less softmax", pair(paper_lead), pair(lead), verdict_of_effect(lead, paper_lead),
+        rows.append([figure, f"{task}: HYLA less softmax", pair(paper_lead), pair(lead), verdict_of_effects([(lead, paper_lead)]),
                      f"[page]({page if task == 'SRAVEN' else 'fuzzy-logic'}.md)"])
     least, most, chance = codes.terms_of_trained()
     low, high, _ = codes.sraven_claim()

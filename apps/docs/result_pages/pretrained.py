@@ -80,10 +80,9 @@ def rises_on_copies():
             average((max(value for at, value in enumerate(change) if at != KNOWN_HEAD) for change in changes), 2)]
 
 
-def times_first(order="the theory's change, all parts"):
-    """In how many splits an order puts the known head first, and how many there are."""
-    places = next(row[1] for row in known_head_table() if row[0] == order).split()
-    return places.count("1"), len(places)
+def places_of_known_head(order):
+    """The places of the known head in an order of the heads, split by split."""
+    return next(row[1] for row in known_head_table() if row[0] == order)
 
 
 def between_splits(rows):

@@ -135,6 +135,12 @@ def coverage_table():
     return rows
 
 
+def removal_less_gradient():
+    """By how much removal at the mean ranks better than gradient sensitivity, paired over fresh tasks: readout fixed, refitted."""
+    return [average([a - b for a, b in zip(*(over_tasks(FRESH, target, column) for column in (f"removal_mean_{target}", "gradient")), strict=True)], 2)
+            for target in TARGETS]
+
+
 def tasks_ahead(target):
     """On how many fresh tasks the combined estimate leads every single column by AHEAD."""
     return sum(lead(task, target) >= AHEAD for task in FRESH)
