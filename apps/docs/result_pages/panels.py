@@ -111,9 +111,9 @@ def _same_digits():
 
 
 def network():
-    """Accuracy of the trained one-shot networks, over all ten seeds: mean and error."""
+    """Accuracy of the trained one-shot networks, over all ten seeds: mean, its error, deviation of a seed."""
     values = [one_shot.of_network(one, "test") for fresh in (False, True) for one in one_shot.five("prune", fresh)]
-    return mean_and_error(values)
+    return *mean_and_error(values), statistics.stdev(values)
 
 
 def drops():
@@ -143,7 +143,7 @@ def _t24():
     theirs = published("T24, one-shot images")["accuracy"]
     images, heads = "[page](one-shot-images.md)", "[page](one-shot-heads.md)"
     return rows + [
-        ["[T24] 3", "accuracy of the trained network (%)", f"{theirs}, all of Omniglot", f"{pair(trained)}, a seventh of it",
+        ["[T24] 3", "accuracy of the trained network (%)", f"{theirs}, all of Omniglot", f"{pair(trained[:2])}, a seventh of it",
          f"differs by {theirs - trained[0]:.1f} points: fewer characters", images],
         ["[T24] 3", "accuracy of the theory against width", "a figure: narrow is best", f"N = 10 less Gaussian process {gain}",
          "same direction, no numbers", images],
