@@ -158,8 +158,8 @@ class ReadmeTest(unittest.TestCase):
         page = (ROOT / "data/results/compositions.md").read_text()
         _, process, _, theory, _, trained = re.search(r"^\| 240 \|.*$", page, re.MULTILINE)[0].strip("| ").split(" | ")
         process, trained, theory = (cell.split(",")[0] for cell in (process, trained, theory))
-        self.assertIn(f"Over ten seeds of 240 examples the error on unseen pairs is {process} at infinite width and {theory} in the theory. Networks trained to the "
-                      f"posterior's maximum, one point, have [{trained}](data/results/compositions.md); their width hardly matters.",
+        self.assertIn(f"Over ten seeds of 240 examples the error on unseen ones is {process} at infinite width and {theory} in the theory. Networks trained to "
+                      f"the posterior's maximum have [{trained}](data/results/compositions.md); their width hardly matters.",
                       " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_table_of_results_is_what_solve_says(self):
