@@ -39,17 +39,9 @@ def fuzzy_table():
 
 def terms_of_trained():
     """F1 of terms of the networks with eight heads: least, largest, chance."""
-    return [*_terms("held_out"), shown(group_of(fuzzy_results()[1]["groups"], "hyla", "term")["chance"], 2)]
-
-
-def terms_of_untrained():
-    """The same before training: least, largest."""
-    return _terms("untrained")
-
-
-def _terms(of):
-    found = [group_of(fuzzy_results()[1]["groups"], label, "term")[of] for label in fuzzy_labels() if "heads" not in label]
-    return [shown(min(found), 2), shown(max(found), 2)]
+    groups = fuzzy_results()[1]["groups"]
+    found = [group_of(groups, label, "term")["held_out"] for label in fuzzy_labels() if "heads" not in label]
+    return [shown(min(found), 2), shown(max(found), 2), shown(group_of(groups, "hyla", "term")["chance"], 2)]
 
 
 def rises_table():

@@ -183,13 +183,6 @@ def table():
     return [["paper, figure", "panel", "published", "here", "verdict", ""], *_t24(), *_s25()]
 
 
-def agreeing():
-    """How many panels agree, by experiment."""
-    pages = [re.search(r"\(([\w-]+)\.md", row[-1])[1] for row in table()[1:] if row[4].startswith("agrees")]
-    return {name: sum(page in of for page in pages) for name, of in (
-        ("hidden Markov", ("hidden-markov",)), ("fuzzy logic", ("fuzzy-logic", "attention-ablation")), ("SRAVEN", ("sraven",)))}
-
-
 def counts():
     """Panels that agree, that differ, that are undecided, and that were not run or have no numbers."""
     words = [row[4] for row in table()[1:]]

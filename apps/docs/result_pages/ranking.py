@@ -147,13 +147,5 @@ def tasks_ahead(target):
     return sum(lead(task, target) >= AHEAD for task in FRESH)
 
 
-def over_columns(target):
-    """Means over the fresh tasks: that of the combined estimate, and that of the single column that is best on average."""
-    def mean(column):
-        return statistics.mean(mean_agreement(task, target, column) for task in FRESH)
-    best = max(SINGLE, key=mean)
-    return mean("estimate"), best, mean(best)
-
-
 TABLES = {"head-ranking": claim_table, "head-ranking-columns": columns_table, "head-ranking-coverage": coverage_table}
 SENTENCES = [("results/head-ranking.md", "With a fixed readout it does so on {} of six.", lambda: [str(tasks_ahead("fixed"))])]
