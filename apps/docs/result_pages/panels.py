@@ -1,7 +1,6 @@
 """The panels of the two papers beside what was found here, each with a verdict."""
 
 import math
-import re
 import statistics
 
 import codes
