@@ -32,7 +32,6 @@ count as if the codes had told it: a measure without any news passed at twice th
 
 import functools
 import hashlib
-import itertools
 import math
 import random
 import statistics

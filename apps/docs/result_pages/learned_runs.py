@@ -6,7 +6,6 @@ FOLDER keeps one file for each run, so no run is made twice. After SECONDS no fu
 all runs are there.
 """
 
-import json
 import os
 import subprocess
 import sys

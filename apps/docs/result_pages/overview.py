@@ -1,8 +1,6 @@
 """The tables of all experiments: theory against exact answers, published results, claims that were not confirmed. A verdict has at
 most five words, any other cell twelve."""
 
-import math
-
 import compositions
 import curves
 import decodability_tables
