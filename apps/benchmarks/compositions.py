@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from headway.results.result_reader import read_result  # noqa: E402
 from headway.results.summary import summary, write_summaries  # noqa: E402
-from recording import finished, kept, parser_of, relative  # noqa: E402
+from recording import finished, kept, parser_of  # noqa: E402
 
 MODULES, INPUTS, TEACHER_WIDTH = 5, 6, 3
 TEMPERATURE = 0.01  # and the variance of the label noise

@@ -11,7 +11,6 @@ cdm-kernel-3 (context dependence) and addition-kernel-dispersed-2. The regressio
 
 import sys
 import types
-from pathlib import Path
 
 import h5py
 import numpy as np

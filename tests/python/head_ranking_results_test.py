@@ -14,9 +14,7 @@ import numpy as np
 import headway
 from headway.results.older import today
 from headway.cli import main
-from headway.results.ranking import removal
 from headway.heads.ranking.cache import Cache
-from headway.results.ranking.ceiling import ceiling
 from headway.results.ranking.combine import combine
 from headway.results.ranking.exports import heads_by_layer, read_duo_attention, scores_of_layers, write_duo_attention
 from headway.results.rank_results import RankResult

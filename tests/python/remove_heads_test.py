@@ -16,7 +16,7 @@ HAVE_ALL = all(importlib.util.find_spec(name) for name in ("torch", "transformer
 if HAVE_ALL:
     import torch
     import transformers
-    from contributions_test import HEADS, LAYERS, SIGNS, encoded, make_model
+    from contributions_test import HEADS, SIGNS, encoded, make_model
     from named_heads_test import N, REAL, SIZE, HandWritten, Pooled, drawn, tokens
     from torch import nn
 

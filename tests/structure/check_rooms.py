@@ -10,7 +10,6 @@ function is there for a package that may be missing (DEFERRED). What only annota
 import ast
 import functools
 import re
-import sys
 import unittest
 
 from trees import MadeTree, RealTree, files_of, root_asked_for

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, chosen_points, point_label, points_at, share_shown
-from headway.results.result import Alignment, Result
+from headway.results.result import Alignment, Point, Result
 
 LEGEND_ROOM = 1.3  # height of the panels over that of the highest bar
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headway.results.ranking.readouts import Readout, fit_readout, squared_errors
+from headway.results.ranking.readouts import fit_readout, squared_errors
 
 MOST_PAIRS = 30_000  # pairs of examples for each head; if there are more, some are drawn
 
