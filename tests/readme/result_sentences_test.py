@@ -280,7 +280,7 @@ class SentencesAboutTheory(unittest.TestCase):
         both, two = (next(line for line in page.splitlines() if line.startswith(f"| {name} | here")).strip("| ").split(" | ") for name in ("four paths", "good and denoising"))
         words = " ".join(text.split())
         self.assertIn(f"{narrow} at $N = 10$, {wide} in the limit", words)
-        self.assertIn(f"the accuracy is {both[2]} at $N = 10$, and {two[-1]} in the limit without these paths.", words)
+        self.assertIn(f"the accuracy is {both[2]} at $N = 10$, {both[-1]} in the limit, and {two[-1]} in the limit without these paths (+-: standard error).", words)
 
 
 class ReferencePosteriors(unittest.TestCase):
