@@ -242,6 +242,15 @@ class TestSet(unittest.TestCase):
         squares = (result.points[0].predictor.mean - result.test_labels) ** 2
         self.assertAlmostEqual(accuracy.set_error(result, result.points[0]), squares.std(ddof=1) / math.sqrt(40))
 
+    def test_one_width_has_a_bar_in_place_of_a_band(self):
+        write_result(place("one"), "solve", ONE_HEAD, widths=(10,), temperatures=(0.01,), corrections=False)
+        [axes] = drawn("accuracy_against_width", "one").axes
+        self.assertFalse([item for item in axes.collections if isinstance(item, PolyCollection)])
+        [result] = read("one")
+        [bar] = axes.containers
+        [low, high] = bar.lines[2][0].get_segments()[0][:, 1]
+        self.assertAlmostEqual((high - low) / 2, accuracy.set_error(result, result.points[0]), 6)
+
     def test_too_many_curves_for_bands_have_it_in_words(self):
         write_result(place("many"), "solve", ONE_HEAD, widths=(10, 20), temperatures=(0.01, 0.1, 0.2, 0.5),
                      corrections=False)

@@ -1,6 +1,7 @@
 """headway.Dataset gives the numbers that its arguments give, in every function that takes arrays."""
 
 import unittest
+import warnings
 
 import numpy as np
 
@@ -24,6 +25,16 @@ class Computing(unittest.TestCase):
             for number, made in enumerate((function(data, **alone), function(data=data, **alone), method(**alone))):
                 with self.subTest(verb=verb, number=number):
                     self.assertEqual(differences(first, made.save(file_of(f"{verb}-{number}.h5"))), [])
+
+    def test_real_labels_far_from_zero_are_pointed_out(self):
+        given = {name: value for name, value in small().items() if name in ("features", "heads")}
+        labels = np.random.default_rng(3).standard_normal(len(given["features"]))
+        with self.assertWarnsRegex(UserWarning, "have a mean of 99.9 and a deviation of .*: subtract the mean"):
+            headway.solve(**given, labels=labels + 100.0, widths=[10], temperature=0.1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            headway.solve(**given, labels=labels + 1.0, widths=[10], temperature=0.1)
+        self.assertFalse([one for one in caught if "subtract the mean" in str(one.message)])
 
     def test_the_action_is_the_same(self):
         data, keywords, alone = both()

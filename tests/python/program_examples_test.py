@@ -112,10 +112,30 @@ class Training(unittest.TestCase):
         self.assertEqual(evaluated.kind, "evaluate")
         removed = headway.prune_network(self.result, cumulative=False, random_orders=1, examples=50, progress=False)
         self.assertEqual(len(removed.runs[0].heads.layer), 2)
-        for call, words in ((lambda: headway.latents(self.result, progress=False), "fuzzy_logic"),
-                            (lambda: headway.predict(self.result, inputs=np.ones((2, 5, 1))), "reads token ids")):
-            with self.assertRaisesRegex(headway.HeadwayError, words):
-                call()
+        with self.assertRaisesRegex(headway.HeadwayError, "fuzzy_logic"):
+            headway.latents(self.result, progress=False)
+
+    def test_it_predicts_new_tokens_of_arrays_and_of_a_file(self):
+        x, y = same_ends(2)
+        whole = headway.train(tokens=x, targets=y, **SMALL | {"eval_examples": len(x)})
+        answers = headway.predict(whole, tokens=x).groups[0].sets["inputs"]
+        self.assertEqual(headway.evaluate(whole, progress=False).runs[0].evaluations["train"]["accuracy"], np.mean(answers.predicted_class == y))
+        answers = headway.predict(self.result, tokens=x).groups[0].sets["inputs"]
+        path = headway.write_examples(file_of("new.h5"), tokens=x, overwrite=True)
+        of_file = headway.predict(self.result, path).groups[0].sets["train"]
+        np.testing.assert_array_equal(of_file.mean, answers.mean)
+        self.result.save(file_of("predicts.h5"), overwrite=True)
+        for words, arguments in (("To predict on it:    headway predict RESULT.h5", ["inspect", path]), (": valid", ["validate", path])):
+            done = subprocess.run([program.executable(), *arguments], capture_output=True, text=True, check=False)
+            self.assertIn(words, done.stdout + done.stderr)
+        for words, given in (("tokens: token 1 of example 2 is 9; allowed: the ids 0 to 3", {"tokens": np.where(np.arange(15).reshape(3, 5) == 11, 9, 0)}),
+                             ("tokens: has 4 tokens an example; allowed: 5", {"tokens": x[:, 1:]}),
+                             ("inputs: has 2 numbers a token; allowed: one, its id from 0 to 3", {"inputs": np.ones((2, 5, 2))}),
+                             ("vectors: shape [2, 5]", {"vectors": np.ones((2, 5))}),
+                             ("has both tokens and vectors", {"tokens": x, "vectors": x})):
+            with self.assertRaises(headway.HeadwayError) as caught:
+                headway.predict(self.result, **given)
+            self.assertIn(words, str(caught.exception))
 
     def test_a_saved_result_says_that_it_lacks_its_arrays(self):
         path = self.result.save(file_of("lacks.h5"), overwrite=True)

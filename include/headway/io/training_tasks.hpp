@@ -20,7 +20,8 @@ std::string read_text(const std::string& file_path);
 /// none.
 inline constexpr const char* kExamplesSchema = "headway-examples";
 
-/// Whether a file has this schema. Throws nothing but kInterrupted.
+/// Whether a file has this schema, or none and train/tokens or train/vectors. Throws nothing but
+/// kInterrupted.
 bool is_examples_file(const std::string& file_path);
 
 /// The arrays of an HDF5 file, which stay there: train/, test/ and sets/<name>/ with tokens or
@@ -29,6 +30,11 @@ bool is_examples_file(const std::string& file_path);
 /// another kind of file, groups or arrays that are missing or of another type; each names the file
 /// and the array. Shapes and values are those of tasks::check_arrays().
 std::shared_ptr<const tasks::ExampleArrays> read_example_arrays(const std::string& file_path);
+
+/// The inputs of such a file for `predict`; its targets are not used, and need not be there. Token
+/// ids have one number a token. Errors as above; kBadData for inputs that are no tokens [n, length]
+/// and no vectors [n, length, width].
+tasks::Dataset read_new_examples(const std::string& file_path);
 
 /// The first fault of such a file, as `train` says it, if there is one. Else `warnings` are what
 /// `train` would warn of. Error{kMissingFile}.

@@ -7,6 +7,7 @@
 #include "headway/core/nearest_word.hpp"
 #include "headway/core/sha256.hpp"
 #include "headway/core/text.hpp"
+#include "headway/io/hdf5_file.hpp"
 #include "headway/io/training_tasks.hpp"
 #include "io/dataset_file/layout.hpp"
 #include "io/first_reading.hpp"
@@ -116,16 +117,88 @@ std::vector<std::string> read_through(const std::string& file_path) {
   });
 }
 
+/// Token ids [n, length] as numbers [n, length, 1].
+class OneNumberAToken final : public tasks::ArraySource {
+ public:
+  explicit OneNumberAToken(std::shared_ptr<const tasks::ArraySource> ids)
+      : ids_(std::move(ids)), shape_(ids_->shape()) {
+    shape_.push_back(1);
+  }
+  const std::vector<Index>& shape() const override { return shape_; }
+  void read(Index begin, Index count, double* out) const override { ids_->read(begin, count, out); }
+
+ private:
+  std::shared_ptr<const tasks::ArraySource> ids_;
+  std::vector<Index> shape_;
+};
+
+tasks::Split inputs_of(const tasks::ArraySet& set, const std::string& file_path) {
+  if (set.tokens.given() == set.vectors.given()) {
+    bad_data("{}: {}: has {}; allowed: one of them", file_path, set.name,
+             set.tokens.given() ? "both tokens and vectors" : "neither tokens nor vectors");
+  }
+  const std::vector<Index>& shape = set.inputs().shape();
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (shape.size() != (set.tokens.given() ? 2U : 3U) || empty) {
+    bad_data("{}: {}: has shape [{}]; allowed: {}, none zero", file_path, set.inputs().place,
+             join(shape, ", "),
+             set.tokens.given() ? "integers [n, length]" : "numbers [n, length, width]");
+  }
+  std::shared_ptr<const tasks::ArraySource> numbers = set.inputs().numbers;
+  if (set.tokens.given()) numbers = std::make_shared<OneNumberAToken>(numbers);
+  tasks::Split out;
+  out.examples = std::make_shared<tasks::SourcedExamples>(
+      numbers, std::vector<std::uint8_t>{}, std::vector<tasks::SourcedExamples::Source>{});
+  out.labels.resize(set.size(), 0);
+  return out;
+}
+
 }  // namespace
 
+tasks::Dataset read_new_examples(const std::string& file_path) {
+  const std::shared_ptr<const tasks::ExampleArrays> arrays = read_example_arrays(file_path);
+  tasks::Dataset out;
+  out.name = file_path;
+  out.content_hash = arrays->content_hash;
+  for (const tasks::ArraySet& set : arrays->sets) {
+    tasks::Split split = inputs_of(set, file_path);
+    if (set.name == "train") {
+      out.train = std::move(split);
+    } else if (set.name == "test") {
+      out.test = std::move(split);
+    } else {
+      out.sets.push_back({set.name, std::move(split)});
+    }
+  }
+  return out;
+}
+
 bool is_examples_file(const std::string& file_path) {
-  return schema_name(file_path) == kExamplesSchema;
+  const std::string schema = schema_name(file_path);
+  if (!schema.empty() || !is_hdf5(file_path)) return schema == kExamplesSchema;
+  try {  // one that another program wrote
+    static_cast<void>(first_reading(file_path));
+    const Hdf5Lock lock;
+    const Hdf5InputFile file(file_path);
+    return file.kind("train/tokens") == NodeKind::kDataset ||
+           file.kind("train/vectors") == NodeKind::kDataset;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::kInterrupted) throw;
+    return false;
+  }
 }
 
 std::vector<std::string> validate_examples(const std::string& file_path,
                                            std::vector<std::string>* warnings) {
   try {
-    *warnings = tasks::check_arrays(*read_example_arrays(file_path), {}).warnings;
+    const std::shared_ptr<const tasks::ExampleArrays> arrays = read_example_arrays(file_path);
+    const bool new_examples = std::ranges::none_of(
+        arrays->sets, [](const tasks::ArraySet& set) { return set.targets.given(); });
+    if (new_examples) {
+      for (const tasks::ArraySet& set : arrays->sets) inputs_of(set, file_path);
+    } else {
+      *warnings = tasks::check_arrays(*arrays, {}).warnings;
+    }
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::kBadData) throw;
     return {e.what()};
@@ -138,6 +211,12 @@ std::string describe_examples(const Hdf5InputFile& file) {
   if (file.kind("test") == NodeKind::kGroup) sets.emplace_back("test");
   for (const std::string& name : file.members("sets")) sets.push_back(shown(name));
   const std::string path = shell_command({file.file_path()});
+  if (file.kind("train/targets") == NodeKind::kAbsent) {
+    return fmt::format(
+        "  sets       {}\n\nTo check all of it:  headway validate {}\n"
+        "To predict on it:    headway predict RESULT.h5 {}\n",
+        join(sets), path, path);
+  }
   return fmt::format(
       "  sets       {}\n\nTo check all of it:  headway validate {}\nTo train on it:      headway "
       "train "

@@ -8,6 +8,7 @@
 #include "core/absolute_path.hpp"
 #include "core/fail.hpp"
 #include "core/whole_file.hpp"
+#include "headway/core/text.hpp"
 #include "headway/core/utf8.hpp"
 #include "headway/dataset_file.hpp"
 #include "headway/io/hdf5_file.hpp"
@@ -51,6 +52,21 @@ void require_size_of_study(const std::string& file_path) {
       file_path, size, kLargestStudyFile);
 }
 
+/// What to do with a file of data that was given in place of a study, by its ending.
+std::string how_to_use(const std::string& file_path, const std::string& ending) {
+  if (ending == ".txt") {
+    return fmt::format("A text is trained on by: headway train text-small --set task.file={}",
+                       shell_command({file_path}));
+  }
+  for (const char* data : {".csv", ".tsv", ".npy", ".npz", ".json"}) {
+    if (ending == data) {
+      return "This is no study. Data go into a file of headway.write_examples or "
+             "headway.write_dataset, in Python";
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Study parse_study(std::string_view text, const std::string& source_name,
@@ -65,7 +81,13 @@ LoadedStudy read_study(const std::string& file_path, const std::vector<std::stri
     if (ending == ".h5" || ending == ".hdf5") check_is_hdf5(file_path);  // no study: says so
     require_size_of_study(file_path);
     const std::string text = read_whole_file(file_path, kLargestStudyFile, ErrorKind::kBadStudy);
-    return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
+    try {
+      return {parse_study(text, file_path, overlays, directory), StudyOrigin::kStudyFile};
+    } catch (const Error& e) {
+      const std::string hint = how_to_use(file_path, ending);
+      if (e.kind() != ErrorKind::kBadStudy || hint.empty()) throw;
+      throw Error(e.kind(), std::string(e.what()) + ". " + hint);
+    }
   }
   const bool examples = is_examples_file(file_path);
   if (examples || is_dataset_file(file_path)) {

@@ -96,6 +96,9 @@ class PredictNetworksJob final : public JobFor<NetworkPredictResult> {
     headway::require_predictable_text(networks_, name_, text_);
     return sha256_hex(text_);
   }
+  static tasks::Dataset read_file(const std::string& path) {
+    return io::is_examples_file(path) ? io::read_new_examples(path) : io::read_new_inputs(path);
+  }
   std::string read_inputs(Observer& observer) {
     const TaskMaker make_task = headway::make_task_maker(task_files(request));
     for (TrainedNetwork& network : networks_) {
@@ -108,8 +111,7 @@ class PredictNetworksJob final : public JobFor<NetworkPredictResult> {
                               "numbers",
                               study.name));
     }
-    inputs_ =
-        request.new_inputs ? *request.new_inputs : io::read_new_inputs(request.more_inputs.front());
+    inputs_ = request.new_inputs ? *request.new_inputs : read_file(request.more_inputs.front());
     name_ = inputs_.name;
     headway::require_readable_inputs(networks_, inputs_);
     const bool heads = std::ranges::any_of(inputs_.layers, [](const LayerHeads& layer) {

@@ -123,10 +123,11 @@ void TrainOptions::validate() const {
                       {"train.accumulation", "train.batch"});
   }
   if (schedule == LearningRateSchedule::kCosine && steps > 1 && 2 * warmup_steps >= steps) {
-    throw OptionError(fmt::format("train.warmup_steps = {}: must be below half of train.steps = "
-                                  "{}: the cosine ends as many steps before the end",
-                                  warmup_steps, steps),
-                      {"train.warmup_steps", "train.steps"});
+    throw OptionError(
+        fmt::format("train.warmup_steps = {}: must be below half of train.steps = "
+                    "{}, for example {}: the cosine ends as many steps before the end",
+                    warmup_steps, steps, steps / 10),
+        {"train.warmup_steps", "train.steps"});
   }
   if (precision != Precision::kFloat32 && device == Device::kCpu) {
     throw OptionError(

@@ -63,10 +63,15 @@ class InputTask final : public GivenExamples {
                                                     first + count, split));
     }
     std::vector<double> values(
-        static_cast<std::size_t>(count * format().tokens * format().features));
+        static_cast<std::size_t>(count * format().tokens * std::max<Index>(format().features, 1)));
     found->split.examples->read_inputs(first, count, values.data());
-    require_moderate(*found, first, values);
     out.examples = count;
+    if (format().features == 0) {
+      require_ids(*found, first, values);
+      out.ids.assign(values.begin(), values.end());
+      return;
+    }
+    require_moderate(*found, first, values);
     out.inputs.assign(values.begin(), values.end());
   }
 
@@ -83,6 +88,19 @@ class InputTask final : public GivenExamples {
       refuse_inputs(source_, fmt::format("{}: example {} has {:.3g}; allowed: up to {:g} in size, "
                                          "since norms of larger ones overflow in single precision",
                                          from.array, example, values[i], kLargest));
+    }
+  }
+
+  void require_ids(const NamedInputs& from, Index first, const std::vector<double>& values) const {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double id = values[i];
+      if (id == std::floor(id) && id >= 0 && id < static_cast<double>(format().vocabulary))
+        continue;
+      const Index at = static_cast<Index>(i);
+      refuse_inputs(source_,
+                    fmt::format("{}: token {} of example {} is {:g}; allowed: the ids 0 to {}",
+                                from.array, at % format().tokens, first + at / format().tokens, id,
+                                format().vocabulary - 1));
     }
   }
 
@@ -165,13 +183,14 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
   for (const tasks::NamedSplit& set : named_splits(inputs)) {
     const ExampleSource& examples = *set.split.examples;
     const std::string array = array_name(inputs, set.name);
-    if (format.features == 0) {
-      refuse_inputs(inputs.name,
-                    fmt::format("{}: has numbers, and {} reads token ids; allowed: a further set "
-                                "of a file of arrays, for headway evaluate",
-                                array, network.study_name));
+    if (format.features == 0 && examples.features() != 1) {
+      refuse_inputs(
+          inputs.name,
+          fmt::format("{}: has {} numbers a token; allowed: one, its id from 0 to {}, "
+                      "which {} reads",
+                      array, examples.features(), format.vocabulary - 1, network.study_name));
     }
-    if (examples.features() != format.features) {
+    if (format.features > 0 && examples.features() != format.features) {
       refuse_inputs(inputs.name,
                     fmt::format("{}: has {} features a token; allowed: {}, as in the "
                                 "training of {}",

@@ -68,9 +68,26 @@ void warn_of_silence(Observer& observer) {
       "labels or features may be all 0, or equal examples may have opposite labels");
 }
 
+/// Warns of real labels whose mean is far from 0, that of the prior: to fit it U_1 grows large.
+void warn_of_offset(const MatrixXd& labels, Observer& observer) {
+  constexpr double kMostDeviations = 5.0;
+  if ((labels.array().abs() == 1.0 || labels.array() == 0.0).all()) return;  // classes
+  for (Index c = 0; c < labels.cols(); ++c) {
+    const double mean = labels.col(c).mean();
+    const double deviation = std::sqrt((labels.col(c).array() - mean).square().mean());
+    if (!(deviation > 0.0) || std::abs(mean) <= kMostDeviations * deviation) continue;
+    observer.warning(fmt::format(
+        "the training labels of output {} have a mean of {:.3g} and a deviation of {:.3g}: "
+        "subtract the mean, since that of the prior is 0",
+        c + 1, mean, deviation));
+    return;
+  }
+}
+
 /// Whether any path carries information about the labels (Evaluation::told); warns if none does.
 /// `features`: P x (p r). Cost: one column if something is told, else all.
 bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& observer) {
+  warn_of_offset(labels, observer);
   const double rounding =
       static_cast<double>(labels.rows()) * std::numeric_limits<double>::epsilon();
   for (Index j = 0; j < features.cols(); ++j) {

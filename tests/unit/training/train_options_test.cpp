@@ -129,7 +129,7 @@ TEST_CASE("Training options that do not go together are refused in whole sentenc
     o->warmup_steps = warmup;
   };
   const Refusal too_long = {
-      "train.warmup_steps = 5: must be below half of train.steps = 10: the "
+      "train.warmup_steps = 5: must be below half of train.steps = 10, for example 1: the "
       "cosine ends as many steps before the end",
       {"train.warmup_steps", "train.steps"}};
   CHECK(refusal([&](auto* o) { warms_up(o, 10, 5); }) == too_long);

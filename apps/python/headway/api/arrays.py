@@ -140,8 +140,11 @@ class GivenArrays:
         if faults:
             raise BadDataError(faults)
         data = ArrayData(arrays, heads, readout, self._name_of, learned, given.get("attention_rows"))
-        if "train/labels" in arrays:  # new inputs have none
-            warn_of_whole_numbers(self._name_of("train/labels"), arrays["train/labels"], classes)
+        labels = {place: array for place, array in arrays.items() if place.endswith("/labels")}
+        train = labels.pop("train/labels", None)  # new inputs have none
+        refused = train is not None and np.isin(train, (0, 1)).all() and any((array == -1).any() for array in labels.values())
+        if train is not None and not refused:
+            warn_of_whole_numbers(self._name_of("train/labels"), train, classes)
         return data
 
 

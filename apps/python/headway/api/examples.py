@@ -129,7 +129,8 @@ def write_examples(path: str | os.PathLike, *, tokens: ArrayLike | None = None, 
                    sets: Mapping[str, Any] | None = None, overwrite: bool = False) -> Path:
     """Write examples of your own to a file that a study can train on: `[task] kind = "arrays", file = PATH`.
 
-    Networks that were trained on a file can be evaluated, pruned and ranked later, by the program too.
+    Networks that were trained on a file can be evaluated, pruned and ranked later, by the program too. A file without targets
+    holds new examples for `headway.predict`.
 
     Parameters
     ----------
@@ -166,8 +167,8 @@ def write_examples(path: str | os.PathLike, *, tokens: ArrayLike | None = None, 
     path = path_to_write(path)
     given = {"tokens": tokens, "vectors": vectors, "targets": targets, "loss_mask": loss_mask, "sets": sets}
     data = examples_of(given)
-    if not {"tokens", "vectors"} & set(data._sets["train"]) or targets is None:
-        raise BadDataError("headway.write_examples: needs tokens or vectors, and targets")
+    if not {"tokens", "vectors"} & set(data._sets["train"]):
+        raise BadDataError("headway.write_examples: needs tokens or vectors")
     with new_file(path, overwrite) as file:
         file.attrs["schema_name"] = "headway-examples"
         file.attrs["schema_version"] = np.array([1, 0], dtype=np.int64)

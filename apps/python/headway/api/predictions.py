@@ -48,7 +48,8 @@ _NAMES = {place: name for name, place in _PLACES.items()}
 @with_known_arguments
 def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset | None = None, *,
             inputs: ArrayLike | None = None, attention: Sequence[ArrayLike] | None = None,
-            features: ArrayLike | None = None, mask: ArrayLike | None = None, text: str | None = None,
+            features: ArrayLike | None = None, mask: ArrayLike | None = None, tokens: ArrayLike | None = None,
+            vectors: ArrayLike | None = None, text: str | None = None,
             data: Data | None = None, weights: str | None = None, threads: int | None = None,
             point: str | int | Sequence[Any] | None = None, output: str | os.PathLike | None = None, overwrite: bool = False) -> PredictResult | NetworkPredictResult:
     """Predict new inputs, which have no labels.
@@ -61,8 +62,9 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
         A result of `headway.solve` or `headway.sample`, or its path. Its data must still be there. Or a result of
         `headway.train`, whose networks predict; their data are not needed.
     new : Dataset, str or path, optional
-        The new inputs: a data set, whose labels and weights of attention are not used, or the file of one; for networks of
-        text a text file.
+        The new inputs: a data set, whose labels and weights of attention are not used, or the file of one; for networks that
+        were trained on examples of your own a file of `headway.write_examples`, without targets; for networks of text a text
+        file.
     inputs : array_like of shape (M, S, N_0), optional
         Tokens of the new examples. The heads are those of the result's data. Of trained networks the tokens of their task:
         numbers for fuzzy logic (any S) and images, one-hot panels for SRAVEN.
@@ -72,6 +74,10 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
         Path features, unscaled, where the result's data hold them.
     mask : array_like of shape (M, S), optional
         With `inputs`: 1 for a real token, 0 for padding. Not of trained networks.
+    tokens : array_like of shape (M, S), optional
+        For networks that were trained on `tokens`: ids of the tokens of new examples.
+    vectors : array_like of shape (M, S, F), optional
+        For networks that were trained on `vectors`: the same as `inputs`.
     text : str, optional
         For networks of text, in place of a file.
     data : Dataset, optional
@@ -130,17 +136,19 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
     if isinstance(new, GivenArrays) and not given:
         rows = new._given.get("attention_rows")
         given, new = {name: value for name, value in new._given.items() if name in _PLACES}, None
-    sources = [*(["new"] if new is not None else []), *list(given)[:1], *(["text"] if text is not None else [])]
+    examples = {name: value for name, value in (("tokens", tokens), ("vectors", vectors)) if value is not None}
+    sources = [*(["new"] if new is not None else []), *list(given)[:1], *examples, *(["text"] if text is not None else [])]
     if len(sources) != 1:
         raise UsageError(f"{caller}: has both {sources[0]} and {sources[1]}; allowed: one of them" if sources else
-                         f"{caller}: needs new inputs: either the path of a data set, or inputs or features, or a text")
+                         f"{caller}: needs new inputs: either the path of a data set, or inputs or features, or tokens or vectors, or a text")
     if "inputs" in given and "features" in given:
         raise UsageError(f"{caller}: has both inputs and features; allowed: one of them, as the result's data have")
     request: dict[str, Any] = {"input": _input_of(result)}
-    asked = weights is not None or given  # else nothing here depends on it
+    asked = weights is not None or given or examples  # else nothing here depends on it
     kind = result.kind if isinstance(result, Shown) else kind_of(request["input"]) if asked else ""
     if weights is not None and kind not in ("train", ""):
         raise UsageError(f"weights: is {described(weights)}; allowed: None, since only a result of headway.train has weights to choose")
+    given = _inputs_of_examples(examples, kind) or given
     if point is not None:
         request["point"] = _name_of_point(caller, result, point)
     known = getattr(result, "_data", None)
@@ -159,7 +167,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
         require_utf8("text", text)
         request["new_text"] = text
     else:
-        inside = _arrays(given, kind, getattr(result, "heads", None) or _heads_of(request["input"]), rows)
+        inside = _arrays(given, kind, getattr(result, "heads", None) or _heads_of(request["input"]), rows, *examples)
         request["new_inputs"] = inside.dataset
     overlays = [] if threads is None else [f"threads={toml('threads', threads)}"]
     if weights is not None:
@@ -168,7 +176,7 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
                 "output": output_of(output),
                 "main_thread": threading.current_thread() is threading.main_thread(),
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
-    names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None)]
+    names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None, *examples)]
     with in_python({"evaluate.weights": "weights", "threads": "threads"}, names), how_to_go_on(
             f"{caller}(result, inputs=..., data={{\"inputs\": x, \"labels\": y, ...}}), all arrays of the call that made it in data"):
         done = native.module().compute("predict", request)
@@ -213,27 +221,39 @@ def _targets_are_numbers(path: str) -> bool:
         return "labels/train" in file and not are_classes(file["labels/train"][()])
 
 
-def _arrays(given: Mapping[str, Any], kind: str, heads: Any, rows: str | None) -> ArrayData:
+def _arrays(given: Mapping[str, Any], kind: str, heads: Any, rows: str | None, called: str = "") -> ArrayData:
     if kind == "train" and "inputs" not in given:
         raise UsageError(f"{next(iter(given))}: is not allowed with a result of headway.train; allowed: inputs, or text")
     faults: list[str] = []
     arrays: dict[str, Any] = {}
+    name_of = (lambda _: called) if called else _name_of
     for name, value in given.items():
-        arrays |= arrays_of(_PLACES[name], value, None, faults, _name_of)
+        arrays |= arrays_of(_PLACES[name], value, None, faults, name_of)
     paths, features = math.prod(heads), arrays.get(_PLACES["features"])
     if features is not None and features.ndim == 3 and features.shape[1] != paths:
         faults.append(f"features: has {features.shape[1]} paths (the second extent); allowed: {paths}, as the heads {list(heads)} of the "
                       "result have; where its data hold inputs, give inputs")
     if faults:
         raise BadDataError(faults)
-    return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, _name_of, rows=rows)
+    return ArrayData(arrays, np.asarray(heads) if "features" in given else None, None, name_of, rows=rows)
 
 
-def _names_of_arrays(given: Mapping[str, Any], known: bool) -> list[tuple[str, str]]:
+def _inputs_of_examples(examples: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """As the argument `inputs`, which trained networks read: ids [M, S] are [M, S, 1]. What is no such array is refused later."""
+    for name, value in examples.items():
+        if kind != "train":
+            raise UsageError(f"{name}: is not allowed with a result of headway.{kind}; allowed: inputs or features")
+        found = np.asarray(value)
+        return {"inputs": found[..., np.newaxis] if name == "tokens" and found.ndim == 2 else value}
+    return {}
+
+
+def _names_of_arrays(given: Mapping[str, Any], known: bool, of_examples: str = "") -> list[tuple[str, str]]:
     """For messages: what the program calls arrays in memory are the argument with the new inputs, and the result's own data."""
     arrays, data = "arrays in memory", "the data of the result"
-    new = "features" if "features" in given else "inputs"
-    return [(f"the training data ({arrays})", data), *([(f"{arrays}: {new}", new), (arrays, new)] if given else []), *([(arrays, data)] if known else [])]
+    told = "features" if "features" in given else "inputs"
+    new = of_examples or told
+    return [(f"the training data ({arrays})", data), *([(f"{arrays}: {told}", new), (arrays, new)] if given else []), *([(arrays, data)] if known else [])]
 
 
 def _name_of(path: str) -> str:

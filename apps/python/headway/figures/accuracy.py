@@ -269,9 +269,11 @@ def _band(axes: Axes, result: Result, points: Sequence[Point], measure: Measure,
     errors = np.array([set_error(result, point) for point in points])
     if not np.isfinite(errors).any():
         return False
-    values = np.array([measure(point) for point in points])
-    axes.fill_between([width_value(point, points) for point in points], values - errors, values + errors, color=colour,
-                      alpha=0.15, linewidth=0, zorder=0)
+    x, values = ([of(point) for point in points] for of in (lambda point: width_value(point, points), measure))
+    if len(points) == 1:  # a band has no width there
+        axes.errorbar(x, values, yerr=errors, color=colour, alpha=0.4, linestyle="none", capsize=2.5, zorder=0)
+    else:
+        axes.fill_between(x, values - errors, values + errors, color=colour, alpha=0.15, linewidth=0, zorder=0)
     return True
 
 

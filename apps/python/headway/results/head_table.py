@@ -213,7 +213,7 @@ class HeadTable:
         try:
             import pandas  # only here: nothing else needs it
         except ImportError:
-            raise UnavailableError("to_pandas: needs the package pandas (pip install pandas)") from None
+            raise UnavailableError("to_pandas: needs the package pandas (apt-get install python3-pandas, or pip install pandas h5py)") from None
         frame = pandas.DataFrame({"layer": self.layers, "head": self.heads, "name": self.names, **self.columns})
         frame.attrs.update(self.attributes)
         return frame

@@ -28,7 +28,7 @@ def to_pandas(result: Result) -> DataFrame:
     try:
         import pandas  # only here: nothing else needs it
     except ImportError:
-        raise UnavailableError("to_pandas: needs the package pandas (pip install pandas)") from None
+        raise UnavailableError("to_pandas: needs the package pandas (apt-get install python3-pandas, or pip install pandas h5py)") from None
     return pandas.DataFrame([_row(point) for point in result.points])
 
 
@@ -60,7 +60,7 @@ def to_xarray(result: Result) -> Dataset:
     try:
         import xarray  # only here, likewise
     except ImportError:
-        raise UnavailableError("to_xarray: needs the package xarray (pip install xarray)") from None
+        raise UnavailableError("to_xarray: needs the package xarray (apt-get install python3-xarray, or pip install xarray h5py)") from None
     groups = groups_of(result)
     grid = _Grid(result)
     whole = Group(dict(groups["/"].variables), dict(groups["/"].coordinates),

@@ -216,7 +216,7 @@ def _xarray(caller: str) -> Any:
     try:
         import xarray  # only here: nothing else needs it
     except ImportError:
-        raise UnavailableError(f"{caller}: needs the package xarray (pip install xarray)") from None
+        raise UnavailableError(f"{caller}: needs the package xarray (apt-get install python3-xarray, or pip install xarray h5py)") from None
     if not hasattr(xarray, "DataTree"):
         raise UnavailableError(f"{caller}: needs xarray 2024.10 or newer; there is {xarray.__version__}")
     return xarray
