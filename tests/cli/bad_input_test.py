@@ -105,6 +105,14 @@ class BadCommandLine(ProgramTest):
 
 
 class BadStudyFiles(ProgramTest):
+    def test_data_in_place_of_a_study_say_where_they_go(self):
+        for name, words in (("table.csv", "headway.write_examples or headway.write_dataset"), ("my text.txt", "headway train text-small --set task.file="),
+                            ("study.toml", None)):
+            self.write(name, "a,b\n1,2\n")
+            done = run("train", self.path(name))
+            self.check(done, 78, f"{name}:1: not valid TOML", *([words] if words else []))
+            self.assertEqual("write_examples" in done.stderr or "text-small" in done.stderr, words is not None)
+
     def test_missing_and_unreadable(self):
         for verb in ("solve", "align", "prune", "inspect", "validate"):
             with self.subTest(verb=verb):

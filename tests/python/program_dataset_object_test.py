@@ -36,6 +36,14 @@ class Computing(unittest.TestCase):
             headway.solve(**given, labels=labels + 1.0, widths=[10], temperature=0.1)
         self.assertFalse([one for one in caught if "subtract the mean" in str(one.message)])
 
+    def test_two_ways_to_write_classes_are_refused_without_advice_on_real_targets(self):
+        given, signs = small(), np.resize([1.0, -1.0], 12)
+        arrays = {name: given[name] for name in ("features", "heads")} | {"test_features": given["features"], "test_labels": signs}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaisesRegex(headway.BadDataError, "test_labels: names two classes by -1 and"):
+                headway.solve(**arrays, labels=np.resize([1, 0], 12), widths=[10], temperature=0.1)
+
     def test_the_action_is_the_same(self):
         data, keywords, alone = both()
         u = [np.eye(4), np.eye(2), 1.0]

@@ -1,6 +1,7 @@
 """Training on examples of one's own: from memory, from a file and by the program."""
 
 import json
+import re
 import subprocess
 import unittest
 import warnings
@@ -121,6 +122,8 @@ class Training(unittest.TestCase):
         answers = headway.predict(whole, tokens=x).groups[0].sets["inputs"]
         self.assertEqual(headway.evaluate(whole, progress=False).runs[0].evaluations["train"]["accuracy"], np.mean(answers.predicted_class == y))
         answers = headway.predict(self.result, tokens=x).groups[0].sets["inputs"]
+        as_numbers = headway.predict(self.result, inputs=x[..., np.newaxis]).groups[0].sets["inputs"]
+        np.testing.assert_array_equal(as_numbers.mean, answers.mean)
         path = headway.write_examples(file_of("new.h5"), tokens=x, overwrite=True)
         of_file = headway.predict(self.result, path).groups[0].sets["train"]
         np.testing.assert_array_equal(of_file.mean, answers.mean)
@@ -136,6 +139,25 @@ class Training(unittest.TestCase):
             with self.assertRaises(headway.HeadwayError) as caught:
                 headway.predict(self.result, **given)
             self.assertIn(words, str(caught.exception))
+        for words, arrays in (("bad.h5: train: token 0 of example 0 is 4; allowed: the ids 0 to 3", {"tokens": x + 4 - x[0, 0]}),
+                              ("bad.h5: train: has both tokens and vectors", {"tokens": x, "vectors": np.ones((2, 5, 1))}),
+                              ("bad.h5: train/vectors: has shape [2, 5]; allowed: numbers [n, length, width]", {"vectors": np.ones((2, 5))})):
+            bad = headway.write_examples(file_of("bad.h5"), **arrays, overwrite=True)
+            with self.assertRaisesRegex(headway.BadDataError, re.escape(words)):
+                headway.predict(self.result, bad)
+
+    def test_a_file_of_another_program_needs_no_attribute(self):
+        x, y = same_ends(1)
+        with h5py.File(file_of("plain.h5"), "w") as file:
+            file["train/tokens"], file["train/targets"] = x, y
+        settings = [f"--set=train.{key}={value}" for key, value in SMALL.items() if key not in ("threads", "progress")]
+        for command in (["validate", file_of("plain.h5")], ["train", file_of("plain.h5"), *settings, "--dry-run"]):
+            done = subprocess.run([program.executable(), *command], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        with h5py.File(file_of("other.h5"), "w") as file:
+            file["train/numbers"] = x
+        done = subprocess.run([program.executable(), "train", file_of("other.h5")], capture_output=True, text=True, check=False)
+        self.assertIn("must be a study, a data set or a result", done.stderr)
 
     def test_a_saved_result_says_that_it_lacks_its_arrays(self):
         path = self.result.save(file_of("lacks.h5"), overwrite=True)

@@ -99,7 +99,7 @@ class ReadmeTest(unittest.TestCase):
     def test_its_numbers_are_those_of_solve_and_of_the_results(self):
         point, process = solved([10])
         row = next(row for row in json.loads((ROOT / "data/results/where-the-theory-ends.json").read_text())["results"][0]["rows"] if row["width"] == 10)
-        self.assertIn(f"A run four times as long has an accuracy of {row['accuracy_exact']:.3f} +- {row['accuracy_exact_mcse']:.3f}. Against it the theory's matrix "
+        self.assertIn(f"A longer run has an accuracy of {row['accuracy_exact']:.3f} +- {row['accuracy_exact_mcse']:.3f}. Against it the theory's matrix "
                       f"$U_1$ is {100 * row['U_1_saddle']:.2g} % off in norm, [with the 1/N correction](data/results/README.md) "
                       f"{100 * row['U_1_corrected']:.2g} %.", " ".join((ROOT / "README.md").read_text().split()))
         self.assertLess(process["accuracy"], point["accuracy"] - 0.05)

@@ -140,10 +140,13 @@ class WindowTask final : public GivenExamples {
   std::vector<std::int32_t> tokens_;
 };
 
-/// "sets/new/inputs" of a file; arrays in memory have one set, whose argument is "inputs".
-std::string array_name(const tasks::Dataset& inputs, const std::string& set) {
+/// "sets/new/inputs" of a file; arrays in memory have one set, whose argument is "inputs". A file
+/// of examples has tokens or vectors there, so for networks of arrays it is the set alone.
+std::string array_name(const TrainedNetwork& network, const tasks::Dataset& inputs,
+                       const std::string& set) {
   if (inputs.name == tasks::kArraysInMemory) return "inputs";
-  return (set == "train" || set == "test" ? set : "sets/" + set) + "/inputs";
+  const std::string group = set == "train" || set == "test" ? set : "sets/" + set;
+  return network.study.task.kind() == TaskKind::kArrays ? group : group + "/inputs";
 }
 
 void check_form(const TrainedNetwork& network, const tasks::Dataset& inputs) {
@@ -182,7 +185,7 @@ std::unique_ptr<TrainingTask> make_input_task(const TrainedNetwork& network,
   std::vector<NamedInputs> splits;
   for (const tasks::NamedSplit& set : named_splits(inputs)) {
     const ExampleSource& examples = *set.split.examples;
-    const std::string array = array_name(inputs, set.name);
+    const std::string array = array_name(network, inputs, set.name);
     if (format.features == 0 && examples.features() != 1) {
       refuse_inputs(
           inputs.name,

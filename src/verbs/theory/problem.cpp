@@ -71,7 +71,8 @@ void warn_of_silence(Observer& observer) {
 /// Warns of real labels whose mean is far from 0, that of the prior: to fit it U_1 grows large.
 void warn_of_offset(const MatrixXd& labels, Observer& observer) {
   constexpr double kMostDeviations = 5.0;
-  if ((labels.array().abs() == 1.0 || labels.array() == 0.0).all()) return;  // classes
+  const auto of_classes = labels.array().abs() == 1.0 || labels.array() == 0.0;
+  if (of_classes.all()) return;  // also where there are sums over examples alone
   for (Index c = 0; c < labels.cols(); ++c) {
     const double mean = labels.col(c).mean();
     const double deviation = std::sqrt((labels.col(c).array() - mean).square().mean());
@@ -87,7 +88,6 @@ void warn_of_offset(const MatrixXd& labels, Observer& observer) {
 /// Whether any path carries information about the labels (Evaluation::told); warns if none does.
 /// `features`: P x (p r). Cost: one column if something is told, else all.
 bool paths_tell(const MatrixXd& features, const MatrixXd& labels, Observer& observer) {
-  warn_of_offset(labels, observer);
   const double rounding =
       static_cast<double>(labels.rows()) * std::numeric_limits<double>::epsilon();
   for (Index j = 0; j < features.cols(); ++j) {
@@ -278,6 +278,7 @@ TheoryProblem make_problem(const Study& study, const tasks::Dataset& dataset, Ob
               "verbs need path features that are given; must be absent here");
   }
   check_study_against_dataset(study, dataset);
+  warn_of_offset(dataset.train.labels, observer);
   if (study.model.value_network) {
     TheoryProblem problem = make_value_problem(study, dataset, observer);
     problem.evaluation.told =

@@ -63,8 +63,8 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
         `headway.train`, whose networks predict; their data are not needed.
     new : Dataset, str or path, optional
         The new inputs: a data set, whose labels and weights of attention are not used, or the file of one; for networks that
-        were trained on examples of your own a file of `headway.write_examples`, without targets; for networks of text a text
-        file.
+        were trained on examples of your own a file of `headway.write_examples`, with or without targets; for networks of
+        text a text file.
     inputs : array_like of shape (M, S, N_0), optional
         Tokens of the new examples. The heads are those of the result's data. Of trained networks the tokens of their task:
         numbers for fuzzy logic (any S) and images, one-hot panels for SRAVEN.
@@ -223,7 +223,7 @@ def _targets_are_numbers(path: str) -> bool:
 
 def _arrays(given: Mapping[str, Any], kind: str, heads: Any, rows: str | None, called: str = "") -> ArrayData:
     if kind == "train" and "inputs" not in given:
-        raise UsageError(f"{next(iter(given))}: is not allowed with a result of headway.train; allowed: inputs, or text")
+        raise UsageError(f"{next(iter(given))}: is not allowed with a result of headway.train; allowed: inputs, tokens or vectors, or text")
     faults: list[str] = []
     arrays: dict[str, Any] = {}
     name_of = (lambda _: called) if called else _name_of
