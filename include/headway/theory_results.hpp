@@ -45,7 +45,8 @@ template <class Visitor, RecordOf<PredictorReport> Record>
 void fields(Visitor& visit, Record& r, const std::string& arrays = "",
             FieldPlace trained = FieldPlace::kEverywhere) {
   constexpr FieldForm kOld = {.optional = true};
-  visit("train_accuracy", r.train_accuracy, "accuracy on the training set",
+  visit("train_accuracy", r.train_accuracy,
+        "accuracy on the training set; NaN of the 1/N correction, which the test set alone has",
         {.place = trained, .optional = true});
   visit("accuracy", r.accuracy, "accuracy on the test set: share of the examples answered rightly",
         kOld);

@@ -62,6 +62,7 @@ QualityCurve NetworkPruner::curve(const std::vector<int>& order) const {
 RankCorrelation NetworkPruner::correlate(const std::vector<double>& score, const MatrixXd& effects,
                                          const MatrixXd& resampled) const {
   const std::vector<double> means = column_means(effects);
+  if (means.size() < 3) return {};  // of two heads it is +1 or -1, whatever the score
   Rng rng(study_.seed, StreamPurpose::kRankPermutations);
   RankCorrelation result;
   result.spearman = analysis::spearman(score, means);

@@ -3,10 +3,13 @@
 import contextlib
 import io
 import json
+import sys
 import tempfile
 import unittest
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -229,6 +232,13 @@ class Drawn(unittest.TestCase):
             return ranking_of(measured, "zero", "fixed", None, 1)
         self.result = RankResult(Path("ranking.h5"), "two networks", "fuzzy_logic",
                                  (run([0.4, 0.1, 0.3, 0.2], "first"), run([0.1, 0.4, 0.2, 0.3], "second")))
+
+    def test_pandas_has_a_row_for_each_head(self):
+        with mock.patch.dict(sys.modules, pandas=SimpleNamespace(DataFrame=list)):
+            rows = self.result.to_pandas()
+        self.assertEqual([(row["label"], row["layer"], row["head"]) for row in rows[:4]],
+                         [("first", 1, 1), ("first", 1, 2), ("first", 2, 1), ("first", 2, 2)])
+        self.assertEqual([row["estimate"] for row in rows], [value for run in self.result.runs for value in run["estimate"]])
 
     def test_the_figure_shows_intervals_measurements_cuts_and_the_ceiling(self):
         figure = self.result.plot()["head_ranking"]

@@ -272,6 +272,12 @@ class AgreesWithHooks(NamedTest):
         self.assertEqual(ranking.names[-1], "blocks.1.attn.proj H4")
         self.assertIn("weight_norm", ranking.attributes["left out"])
         self.assertEqual(ranking.passes["removal_mean_fixed"], 1 + 2 * HEADS)
+        one_by_one = headway.rank_heads(model, (x, torch.as_tensor(REAL == 1)), SIGNS, readout="mean", penalty=1.0, batch_size=1, **options)
+        np.testing.assert_allclose(one_by_one["estimate"], ranking["estimate"], atol=1e-6)
+        cheapest = ranking.to_prune_heads(3)
+        with headway.remove_heads(model, cheapest) as gone:  # the ranking knows how many heads its modules have
+            self.assertEqual(str(gone).count("H"), 3)
+        self.assertIsNotNone(ranking.plot())
         bert, batch = make_model("Bert", "sdpa"), encoded()
         names = {f"encoder.layer.{i}.attention.output.dense": HEADS for i in range(LAYERS)}
         known, named = (headway.rank_heads(bert, batch, SIGNS, readout="mean", penalty=10.0, theory=False, progress=False, heads=one)
@@ -287,6 +293,22 @@ class AgreesWithHooks(NamedTest):
         for ranking, one in ((named, None), (known, names), (named, other)):
             with self.assertRaisesRegex(headway.UsageError, "heads: names .*, and the ranking is of .*; allowed: what the ranking was made with"):
                 headway.remove_in_order(bert, batch, SIGNS, ranking, heads=one, progress=False)
+
+    def test_models_without_gradients_without_heads_and_with_noise(self):
+        model, heads = drawn(HandWritten), {f"blocks.{i}.attn.proj": HEADS for i in range(2)}
+        rank = lambda: headway.rank_heads(model, tokens(), SIGNS, heads=heads, readout="mean", theory=False, progress=False)  # noqa: E731
+        whole, forward = rank(), model.forward
+        model.forward = lambda x: torch.no_grad()(forward)(x)
+        ranking = rank()
+        self.assertIn("gradient (no gradient reaches its heads", ranking.attributes["left out"])
+        np.testing.assert_array_equal(ranking["estimate"], whole["estimate"])
+        model.forward = lambda x: forward(x) + torch.randn(())
+        with self.assertRaisesRegex(headway.UsageError, "answers differently when it is called again"):
+            rank()
+        model.forward = forward
+        headway.remove_heads(model, {1: range(HEADS)}, heads=heads)
+        with self.assertRaisesRegex(headway.UsageError, "'blocks.1.attn.proj'.*its projection adds nothing, as after all of its heads"):
+            rank()
 
     def test_projections_that_are_more_than_a_matrix(self):
         """A projection with an adapter, one that is followed by dropout, one in mixed precision, and a compiled model."""

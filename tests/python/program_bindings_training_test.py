@@ -1,7 +1,10 @@
 """Training in memory, and what follows from trained networks, against the program; skipped without LibTorch."""
 
+import sys
 import unittest
 import warnings
+from types import SimpleNamespace
+from unittest import mock
 
 import headway
 import numpy as np
@@ -50,8 +53,24 @@ class Training(unittest.TestCase):
             self.assertIsInstance(one, headway.RemovalResult)
             np.testing.assert_array_equal(one.runs[0].heads.loss_rise.mean, again.runs[0].heads.loss_rise.mean)
         self.assertEqual(differences(theirs, file_of("removed.h5")), [])
+        self.check_rows(trained, evaluated, codes, removed)
         with self.assertRaisesRegex(headway.UsageError, "prune_network: unknown argument widths"):
             headway.prune_network(trained, widths=[10])
+
+    def check_rows(self, trained, evaluated, codes, removed):
+        """What pandas is given: a row for each network, for each of its decoders or for each of its heads."""
+        with mock.patch.dict(sys.modules, pandas=SimpleNamespace(DataFrame=list)):
+            rows, others, read, heads = (one.to_pandas() for one in (trained, evaluated, codes, removed))
+        for found, run in zip(rows, trained.runs):
+            self.assertEqual((found["seed"], found["train.attention"]), (run.seed, "softmax"))
+            self.assertEqual((found["held_out_r2"], found["parameters"]), (run.final["held_out"]["r2"], run.parameters))
+        self.assertEqual([row["held_out_r2"] for row in others], [run.evaluations["held_out"]["r2"] for run in evaluated.runs])
+        layers = codes.runs[0].every_layer
+        self.assertEqual(len(read), 2 * sum(len(layer.decoders) for layer in layers))
+        self.assertEqual((read[0]["layer"], read[0]["held_out"]), (layers[0].layer, layers[0].decoders[0].held_out))
+        first = removed.runs[0].heads
+        self.assertEqual(len(heads), 2 * len(first.layer))
+        self.assertEqual([row["loss_rise_error"] for row in heads[: len(first.layer)]], list(first.loss_rise.error))
 
 
 if __name__ == "__main__":

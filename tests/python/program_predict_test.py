@@ -1,8 +1,10 @@
 """headway.predict on arrays and files against what results say of the same inputs."""
 
 import pickle
+import sys
 import unittest
 from types import SimpleNamespace
+from unittest import mock
 
 import h5py
 import numpy as np
@@ -37,6 +39,11 @@ class Predict(unittest.TestCase):
             self.assertEqual(one.right_sign_probability.shape, (7,))
         self.assertIn("7 examples of inputs", repr(found))
         self.assertIn("right sign", found._repr_html_())
+        with mock.patch.dict(sys.modules, pandas=SimpleNamespace(DataFrame=list)):
+            rows = found.to_pandas()
+        self.assertEqual([(row["width"], row["example"]) for row in rows], [(width, at) for width in (10, 50) for at in range(7)])
+        self.assertEqual([row["mean"] for row in rows[7:]], list(found.points[1].mean))
+
 
     def test_classes_are_told_and_real_targets_have_none(self):
         given, new = problem(), problem()["test_features"]
@@ -158,6 +165,10 @@ class Predict(unittest.TestCase):
         self.assertEqual((found.next.shape, found.next_sd.shape), ((256,), (256,)))
         self.assertEqual(found.likeliest[0].probability, found.next.max())
         self.assertIsNone(found.mean)
+        with mock.patch.dict(sys.modules, pandas=SimpleNamespace(DataFrame=list)):
+            rows = headway.predict(trained, text="to be or not to").to_pandas()
+        np.testing.assert_array_equal([row["bits"] for row in rows if row["seed"] == 1][1:],
+                                      headway.predict(trained, text="to be or not to").runs[0].only.bits[1:])
         self.assertIn("next token", headway.predict(trained, text="to be")._repr_html_())
         with self.assertRaisesRegex(headway.UsageError, "and text given"):
             headway.predict(trained, inputs=np.ones((2, 8, 3)))

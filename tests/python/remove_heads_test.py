@@ -192,6 +192,24 @@ class RemoveHeads(unittest.TestCase):
         gone.undo()
         self.unchanged(model, before)
 
+    def test_removals_of_one_head_are_undone_in_any_order(self):
+        model = make_model("Bert", "sdpa")
+        before, weight = state(model), model.encoder.layer[0].attention.output.dense.weight
+        one, two = headway.remove_heads(model, {0: [1]}), headway.remove_heads(model, {"0": [1, 2]})  # "0": as JSON has it
+        one.undo()
+        self.assertFalse(bool(weight[:, SIZE:3 * SIZE].any()))  # the second removal still holds both
+        two.undo()
+        self.unchanged(model, before)
+        gone = headway.remove_heads(model, {0: [1]})
+        with torch.no_grad():
+            weight += 1.0  # training brings the head back
+        trained = state(model)
+        with headway.remove_heads(model, {0: [1]}):
+            self.assertFalse(bool(weight[:, SIZE:2 * SIZE].any()))
+        self.unchanged(model, trained)
+        gone.undo()
+        self.assertTrue(torch.equal(weight[:, SIZE:2 * SIZE], before["encoder.layer.0.attention.output.dense.weight"][:, SIZE:2 * SIZE]))
+
     def test_blocks_inside_blocks_and_models_that_keep_modes_and_gradients(self):
         model, batch = make_model("GPT2", "sdpa").train(), encoded()
         model.h[0].eval()

@@ -21,7 +21,7 @@ GROUND = {"errors", "native", "version"}
 DEFERRED = {"figures": "matplotlib", "report": "matplotlib", "heads.head_removal": "PyTorch", "heads.head_surgery": "PyTorch",
             "heads.network_blocks": "PyTorch", "heads.network_contributions": "PyTorch",
             "heads.ranking.ablation": "PyTorch", "heads.ranking.measuring": "PyTorch", "heads.ranking.removing": "PyTorch",
-            "results.sweep_arrays": "pandas and xarray", "results.xarray_export": "xarray"}
+            "results.frames": "pandas", "results.sweep_arrays": "xarray", "results.xarray_export": "xarray"}
 
 
 @functools.lru_cache(maxsize=2)

@@ -38,6 +38,9 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(f"headway needs the package {error.name}, which this Python lacks: install numpy, h5py and matplotlib for "
                       f"{sys.executable} (with pip: {sys.executable} -m pip install numpy h5py matplotlib)") from None
+except ValueError as error:  # compiled for another numpy, as where pip has replaced that of Debian
+    raise ImportError(f"headway needs h5py, which does not fit the numpy of this Python ({error}): install both from one place "
+                      f"(with pip: {sys.executable} -m pip install --upgrade numpy h5py matplotlib)") from None
 
 from headway.api.compute import rank
 from headway.api.dataset import Dataset

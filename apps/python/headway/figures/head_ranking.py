@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,11 +28,13 @@ def draw(results: Sequence[RankResult], options: PlotOptions) -> Figure:
     result = results[0]
     most = max(map(len, result.runs))
     figure = style.new_figure(8.2, 1.2 + len(result.runs) * max(1.9, 0.95 + 0.24 * most))
-    panels = figure.subplots(len(result.runs), 2, squeeze=False)
+    cuts = all("cut_of_theory" in run.columns for run in result.runs)  # of models that the theory has no parts of there are none
+    panels = figure.subplots(len(result.runs), 1 + cuts, squeeze=False)
     for row, run in zip(panels, result.runs):
         order = run.order()
         _estimates(row[0], run, order)
-        _cuts(row[1], run, order)
+        if cuts:
+            _cuts(row[1], run, order)
     first = result.runs[0]
     about = first.attributes
     frozen = is_frozen(first.target)
@@ -40,9 +43,16 @@ def draw(results: Sequence[RankResult], options: PlotOptions) -> Figure:
                     f"{about['examples']} {style.plain(str(about['split']).replace('_', ' '))} examples, each left out of the readout",
                     f"{_words(first.target)}", f"{'parts' if frozen else 'heads'} of one rank cannot be told apart",
                     *(["this is no removal"] if frozen else []),
-                    "left: bars hold 90 %, whiskers are ± 1 standard error",
-                    "right: the parts of the layer are frozen, ± 1 standard error over examples")
+                    f"{'left: ' if cuts else ''}bars hold 90 %, whiskers are ± 1 standard error",
+                    *(["right: the parts of the layer are frozen, ± 1 standard error over examples"] if cuts else []))
     return figure
+
+
+def draw_ranking(ranking: HeadRanking) -> Figure:
+    """As `draw`, of a model's ranking that is in memory."""
+    known = {"label": "your model", "variant": "", "seed": "", "split": "labelled"} | dict(ranking.attributes)
+    run = replace(ranking, attributes=known)
+    return draw([RankResult(Path("headway.rank_heads"), "headway.rank_heads", "", (run,))], PlotOptions())
 
 
 def _words(target: str) -> str:

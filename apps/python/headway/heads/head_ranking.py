@@ -107,7 +107,7 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
     Raises
     ------
     UsageError
-        An option that is not allowed, a model without heads that are known or named, one that has lost heads already, or one
+        An option that is not allowed, a model without heads that are known or named, one that transformers has pruned, or one
         whose heads cannot be removed cleanly; a cache of something else.
     BadDataError
         Masks that hide every token of an example, labels that are the same for all examples, fewer examples than

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,6 +38,17 @@ class Cut:
     how = ""
 
 
+class Taken:
+    """The columns of one head that are at zero: what they were, and how many removals hold them there."""
+
+    def __init__(self, columns: Tensor):
+        self.columns, self.removals = columns.detach().clone(), 0
+
+
+# By module and columns: so removals of one head can be undone in any order.
+_TAKEN: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], Taken]] = weakref.WeakKeyDictionary()
+
+
 class Columns(Cut):
     """The weights that read the heads are zero."""
 
@@ -47,19 +59,30 @@ class Columns(Cut):
         width = self._columns().shape[1]
         require_divisor(place, width)
         size = width // place.heads
-        self._at = torch.tensor([head * size + i for head in gone for i in range(size)], dtype=torch.long)
-        self._kept = self._columns().detach()[:, self._at].clone()
-        self._write(torch.zeros_like(self._kept))
+        self._holds = [self._take(head * size, size) for head in gone]
+
+    def _take(self, begin: int, size: int) -> tuple[int, Taken]:
+        all_taken = _TAKEN.setdefault(self._module, {})
+        columns = self._columns()[:, begin:begin + size]
+        taken = all_taken.get((begin, size))
+        if taken is None or taken.removals == 0 or bool(torch.any(columns != 0)):  # or training has brought the head back
+            taken = all_taken[begin, size] = Taken(columns)
+        taken.removals += 1
+        self._write(begin, torch.zeros_like(taken.columns))
+        return begin, taken
 
     def _columns(self) -> Tensor:
         return self._module.weight.T if self._transposed else self._module.weight
 
-    def _write(self, values: Tensor) -> None:
+    def _write(self, begin: int, values: Tensor) -> None:
         with torch.inference_mode() if self._module.weight.is_inference() else torch.no_grad():
-            self._columns()[:, self._at] = values
+            self._columns()[:, begin:begin + values.shape[1]] = values
 
     def undo(self) -> None:
-        self._write(self._kept.to(self._module.weight))
+        for begin, taken in self._holds:
+            taken.removals -= 1
+            if taken.removals == 0:
+                self._write(begin, taken.columns.to(self._module.weight))
 
 
 class Silent:
@@ -112,6 +135,9 @@ def cut_heads(model: Any, removed: Any, heads: Mapping[str, int] | None) -> list
                          "gives it, or {name of a module: [heads]}")
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     modules = dict(model.named_modules(remove_duplicate=False))
+    heads = heads if heads is not None else getattr(removed, "heads", None)  # a ranking knows those of the modules it names
+    removed = {int(key) if isinstance(key, str) and key.isdecimal() and key not in modules else key: gone  # out of a JSON file
+               for key, gone in removed.items()}
     layers = _layers(model, heads, any(hasattr(key, "__index__") for key in removed))
     named = {name: place for name, place in zip(heads or (), named_projections(model, heads) if heads is not None else ())}
     chosen = {key: _chosen(modules, layers, named, key) for key in removed}

@@ -15,7 +15,7 @@ import torch
 
 from headway.errors import BadDataError, UsageError
 from headway.heads.network_arguments import checked_inputs
-from headway.heads.network_batches import members_of, types_explained
+from headway.heads.network_batches import examples_in, members_of, types_explained
 from headway.heads.network_contributions import readout_weights
 from headway.heads.network_masks import checked_mask
 from headway.heads.network_removal import EXAMPLES, Network, longest, weighed
@@ -109,8 +109,8 @@ class NamedNetwork(Network):
             raise BadDataError(f"mask: has {batch.mask.shape[1]} tokens, and the model answers for {answer.shape[1]}; allowed: as many")
         return answer
 
-    def _batches(self, encoded: Mapping[str, Any]) -> Iterator[Batch]:
-        for part in self.parts(encoded):
+    def _batches(self, encoded: Mapping[str, Any], size: int | None = None) -> Iterator[Batch]:
+        for part in self.parts(encoded, size):
             mask = part.pop(MASK, None)
             self.mask = None if mask is None or bool((mask != 0).all()) else mask
             yield Batch(part, self.mask)
@@ -136,13 +136,14 @@ class NamedNetwork(Network):
         self._take_calls(named, several, one, len(answer))
 
     def _entered(self, named: Sequence[Projection], few: Mapping[str, Any]) -> tuple[list[tuple[int, Tensor]], Tensor]:
+        """What enters them in one pass, whatever the size of a batch, and what the model says."""
         calls: list[tuple[int, Tensor]] = []
 
         def note(position: int, mixed: Tensor) -> Tensor:
             require_divisor(named[position], mixed.shape[-1])
             calls.append((position, mixed.detach()))
             return mixed
-        (batch,) = self._batches(few)
+        (batch,) = self._batches(few, examples_in(few))
         with at_projections(named, note):
             return calls, self._said(batch)
 

@@ -145,10 +145,10 @@ class Network:
                 raise UsageError(f"model: calls {len(calls)} blocks; allowed: each of its {len(self.stack.blocks)} once")
             yield calls, said[-1], batch.get("attention_mask")
 
-    def parts(self, encoded: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """The examples of one batch after the other."""
+    def parts(self, encoded: Mapping[str, Any], size: int | None = None) -> Iterator[dict[str, Any]]:
+        """The examples of one batch after the other, of `size` where it is given."""
         device, count = device_of(self.model), examples_in(encoded)
-        bounds = [*range(0, count, self.batch_size), count]
+        bounds = [*range(0, count, size or self.batch_size), count]
         if bounds[-1] - bounds[-2] == 1 < bounds[-2]:  # one example has no other to take from
             del bounds[-2]
         for begin, end in zip(bounds, bounds[1:]):
@@ -294,12 +294,22 @@ def weighed(mixed: Tensor, factors: Tensor, mask: Any) -> Tensor:
     return found.reshape(mixed.shape)
 
 
+class NoGradientError(UsageError):
+    """The answer of a model does not depend on its heads as far as automatic differentiation sees."""
+
+
 def gradients_of(network: Network, encoded: Mapping[str, Any], targets: Tensor, probe: Probe, kept: Sequence[int]) -> Tensor:
     """As network.gradients(), all of them finite. Errors: UsageError for a model without gradients, BadDataError where one is not a number."""
     if any(parameter.is_inference() for parameter in network.model.parameters()):
-        raise UsageError("model: was made within torch.inference_mode(), so nothing in it has a gradient; allowed: a model made outside")
-    with torch.enable_grad():
-        found = network.gradients(encoded, targets, probe, kept)
+        raise NoGradientError("model: was made within torch.inference_mode(), so nothing in it has a gradient; allowed: a model made outside")
+    try:
+        with torch.enable_grad():
+            found = network.gradients(encoded, targets, probe, kept)
+    except RuntimeError as error:
+        if not any(said in str(error) for said in ("does not require grad", "not have been used in the graph")):
+            raise
+        raise NoGradientError("model: no gradient reaches its heads; allowed: a model without torch.no_grad, torch.inference_mode or detach "
+                              "between heads and answer") from None
     if not bool(found.isfinite().all()):
         raise BadDataError(f"model: the gradient at example {int((~found.isfinite()).nonzero()[0, 0])} is not finite; allowed: a model whose "
                            "every token attends to some token, padding too")

@@ -56,7 +56,7 @@ class RemovedHeads:
         return "\n".join(self.heads) or "no heads removed"
 
     def undo(self) -> None:
-        """Put the heads back, to the last bit. A second call does nothing."""
+        """Put the heads back, to the last bit; not those that another removal still holds. A second call does nothing."""
         with exclusive(self._model):
             while self._cuts:
                 self._cuts.pop().undo()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from headway.base.data_frame import data_frame
 from headway.base.files import make_folder_of, path_to_write, remove_folders, whole_file, write_bytes
 from headway.base.hdf5 import open_file
 from headway.base.paths import described, flag_of
@@ -26,6 +27,7 @@ from headway.results.layouts import html_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
     from xarray import DataTree
 
 SHOWN = 4  # entries of a list that a short form spells out
@@ -249,6 +251,33 @@ class Shown(Brief):
         with in_python():
             options = figures.PlotOptions(widths, temperature, path_names, labels, components, limits_only)
             return Figures(figures.draw_all([self, *_checked_others(others)], options, names or None))
+
+    def to_pandas(self) -> DataFrame:
+        """Give the numbers of the result to pandas, a row for each thing that has some.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Of a sweep of the theory a row for each point: `width`, as text where layers differ; `temperature`; numbers and
+            words such as `accuracy` and `log_evidence`; `U_a`; those of further sets as `validation_accuracy`; those of the
+            1/N correction as `corrected_accuracy`. Of networks `label`, `variant` and `seed`, then: of `train` and
+            `evaluate` a row for each network with what the sweep set and `held_out_loss` for each split; of `latents` one
+            for each layer (0: all) and decoder; of `prune_network` and `rank` one for each head. Of `predict` a row for each
+            example, counted from 0; of a text one for each token.
+
+        Raises
+        ------
+        UnavailableError
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> import headway
+        >>> frame = headway.solve("hmm-four-paths", widths=[10, 100]).to_pandas()  # doctest: +SKIP
+        >>> frame.set_index("width").log_evidence.idxmax()  # doctest: +SKIP
+        """
+        from headway.results.frames import rows_of
+        return data_frame(rows_of(self))
 
     def to_datatree(self) -> DataTree:
         """Give everything that the result holds to xarray.

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headway.base.data_frame import data_frame
 from headway.base.files import replace_text
-from headway.errors import UnavailableError, UsageError
+from headway.errors import UsageError
 from headway.results.layouts import aligned_in_blocks, html_table, paragraph
 from headway.results.older import today, turned
 
@@ -210,11 +211,7 @@ class HeadTable:
         UnavailableError
             pandas is not installed.
         """
-        try:
-            import pandas  # only here: nothing else needs it
-        except ImportError:
-            raise UnavailableError("to_pandas: needs the package pandas (apt-get install python3-pandas, or pip install pandas h5py)") from None
-        frame = pandas.DataFrame({"layer": self.layers, "head": self.heads, "name": self.names, **self.columns})
+        frame = data_frame({"layer": self.layers, "head": self.heads, "name": self.names, **self.columns})
         frame.attrs.update(self.attributes)
         return frame
 

@@ -29,7 +29,6 @@ ALL_HEADS = ("all heads",)  #: The only path where the readout of a value networ
 
 if TYPE_CHECKING:
     from arviz import InferenceData
-    from pandas import DataFrame
     from xarray import Dataset, DataTree
 
 __all__ = ["Alignment", "AttentionMinimum", "Corrected", "GaussianProcessPoint", "Measures", "Point", "Predictor", "Pruning",
@@ -140,30 +139,6 @@ class Result(Shown):
         if edge:
             warn(f"best: {edge}")
         return best
-
-    def to_pandas(self) -> DataFrame:
-        """Give the numbers of the sweep to pandas.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each point. Columns: `width`, as text where layers differ; `temperature`; then the numbers and words of
-            a point, such as `accuracy` and `log_evidence`; `U_a`; those of further sets as `validation_accuracy`; those of
-            the 1/N correction as `corrected_accuracy`.
-
-        Raises
-        ------
-        UnavailableError
-            pandas is not installed.
-
-        Examples
-        --------
-        >>> import headway
-        >>> frame = headway.solve("hmm-four-paths", widths=[10, 100]).to_pandas()  # doctest: +SKIP
-        >>> frame.set_index("width").log_evidence.idxmax()  # doctest: +SKIP
-        """
-        from headway.results.sweep_arrays import to_pandas
-        return to_pandas(self)
 
     def to_xarray(self) -> Dataset:
         """Give the sweep to xarray as one data set.

@@ -1,18 +1,16 @@
-"""A sweep as one table of pandas, or as one data set of xarray whose dimensions are width and temperature."""
+"""A sweep as one data set of xarray whose dimensions are width and temperature."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headway.errors import UnavailableError
+from headway.results.frames import width_name
 from headway.results.named_arrays import Group, groups_of
-from headway.results.result_points import Point, width_text
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
     from xarray import Dataset
 
     from headway.results.result import Result
@@ -23,42 +21,10 @@ _PREFIXES = {"/points": "", "/pruning": "", "/alignment": "", "/corrected": "cor
 _LIMIT = "/gaussian_process"
 
 
-def to_pandas(result: Result) -> DataFrame:
-    """A row for each point of a result; `Result.to_pandas` has the columns."""
-    try:
-        import pandas  # only here: nothing else needs it
-    except ImportError:
-        raise UnavailableError("to_pandas: needs the package pandas (apt-get install python3-pandas, or pip install pandas h5py)") from None
-    return pandas.DataFrame([_row(point) for point in result.points])
-
-
-def _row(point: Point) -> dict[str, Any]:
-    row: dict[str, Any] = {"width": _width(point.widths), "temperature": point.temperature}
-    row |= _plain(point.attributes)
-    if np.isfinite(point.readout_scalar):
-        row["U_a"] = point.readout_scalar
-    for name, measures in point.sets.items():
-        row |= {f"{name}_accuracy": measures.accuracy, f"{name}_mean_squared_error": measures.mean_squared_error}
-    if point.corrected is not None and point.corrected.defined:
-        row |= {f"corrected_{name}": value for name, value in _plain(point.corrected.attributes).items()}
-    return row
-
-
-def _width(widths: tuple[int, ...]) -> int | str:
-    return widths[0] if len(set(widths)) == 1 else width_text(widths)
-
-
-def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers and words among attributes by name, the order in which files have them; flags as bool."""
-    kept = {name: value for name, value in sorted(attributes.items()) if isinstance(value, (str, bool, int, float, np.generic))}
-    return {name: bool(value) if name in ("converged", "complete", "defined", "biased") else value for name, value in kept.items()
-            if name not in ("widths", "temperature")}
-
-
 def to_xarray(result: Result) -> Dataset:
     """A data set with the dimensions width and temperature; `Result.to_xarray` says what is in it."""
     try:
-        import xarray  # only here, likewise
+        import xarray  # only here: nothing else needs it
     except ImportError:
         raise UnavailableError("to_xarray: needs the package xarray (apt-get install python3-xarray, or pip install xarray h5py)") from None
     groups = groups_of(result)
@@ -99,7 +65,7 @@ class _Grid:
         self.places = [(self.widths.index(point.widths), self.temperatures.index(point.temperature)) for point in result.points]
 
     def coordinates(self) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-        names = [_width(widths) for widths in self.widths]
+        names = [width_name(widths) for widths in self.widths]
         same_kind = names if len({type(name) for name in names}) < 2 else [str(name) for name in names]
         widths = np.array(self.widths).reshape(len(self.widths), self.layers + 1)
         return {"width": (("width",), np.array(same_kind)), "temperature": (("temperature",), np.array(self.temperatures)),

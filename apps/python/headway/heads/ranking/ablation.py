@@ -50,6 +50,13 @@ def _check_layer(network: Network, few: Mapping[str, Any], mean: Tensor, layer: 
         return (*(network.at_real(layer, one, batch.mask) for one in calls[0]), said)
 
     entered, left, whole = run(None)
+    again = _gap(run(None)[2], whole, whole)
+    if not again <= LARGEST_GAP.get(entered.dtype, LOOSEST):
+        raise UsageError(f"model: answers differently when it is called again, by {again:.2g} of its largest number; allowed: a model "
+                         "without noise in evaluation mode, such as a dropout that is always on")
+    if not bool(torch.any(place.difference(entered, torch.zeros_like(entered)) != 0)):
+        raise UsageError(f"model: removal of heads fails the check \"{CHECKS[4]}\" ({_place(place.name or layer, None)}): its projection adds "
+                         "nothing, as after all of its heads have been removed; allowed: the other layers, by layers= or heads=")
     limit = LARGEST_GAP.get(entered.dtype, LOOSEST)
     size = entered.shape[-1] // heads
     for head in range(1, heads + 1):
@@ -104,8 +111,11 @@ def _demand(gap: float, limit: float, check: str, layer: int | str, head: int | 
         raise _failed(check, layer, head, f"it misses by {gap:.2g}, must be within {limit:g}")
 
 
+def _place(layer: int | str, head: int | None) -> str:
+    return (repr(layer) if isinstance(layer, str) else f"layer {layer}") + ("" if head is None else f", head {head}")
+
+
 def _failed(check: str, layer: int | str, head: int | None, why: str) -> UsageError:
     """layer: its number, or the name that the caller has given for its projection."""
-    where = (repr(layer) if isinstance(layer, str) else f"layer {layer}") + ("" if head is None else f", head {head}")
     allowed = "; allowed: a module that only projects the concatenated heads" if isinstance(layer, str) else ""
-    return UsageError(f"model: removal of heads fails the check \"{check}\" ({where}): {why}. The heads of this model cannot be ranked{allowed}")
+    return UsageError(f"model: removal of heads fails the check \"{check}\" ({_place(layer, head)}): {why}. The heads of this model cannot be ranked{allowed}")

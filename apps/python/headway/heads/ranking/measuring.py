@@ -14,7 +14,7 @@ from headway.errors import UsageError
 from headway.heads.head_removal import entropies, finite_entropies
 from headway.heads.network_batches import evaluating, hugging_face_answers
 from headway.heads.network_contributions import PartsMissError, contribution_blocks, hugging_face_states
-from headway.heads.network_removal import Network, gradients_of, replacement_of, targets_of
+from headway.heads.network_removal import Network, NoGradientError, gradients_of, replacement_of, targets_of
 from headway.heads.probes import Probe
 from headway.heads.ranking.ablation import check_removal
 from headway.heads.ranking.cache import Cache, fingerprint
@@ -143,7 +143,11 @@ class _Scores:
     def _gradient(self) -> None:
         readout = self.readout
         probe = Probe("ridge", readout.penalty, *map(torch.as_tensor, (readout.mean, readout.scale, readout.weights, readout.offset)))
-        found = gradients_of(self.network, self.encoded, torch.as_tensor(self.y), probe, self.kept)
+        try:
+            found = gradients_of(self.network, self.encoded, torch.as_tensor(self.y), probe, self.kept)
+        except NoGradientError as error:
+            self.left_out.append(f"gradient ({str(error).removeprefix('model: ')})")
+            return
         self.slopes = found.abs().numpy().T
         self.passes["gradient"] = 1.0 + BACKWARD
         self.tell("scores", 1, 3)

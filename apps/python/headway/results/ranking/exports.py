@@ -24,6 +24,17 @@ SINK_SIZE, RECENT_SIZE = 128, 256  # defaults: first and recent tokens that DuoA
 SCORES_FILE, CONFIG_FILE = "full_attention_heads.tsv", "config.json"
 
 
+class Removals(dict):
+    """{layer: [heads]}, or {name of a module: [heads]} with the number of heads of each such module in `heads`.
+
+    A plain dict to all but `headway.remove_heads`, which need not be told those numbers again.
+    """
+
+    def __init__(self, found: Mapping[Any, list[int]], heads: Mapping[str, int] | None = None):
+        super().__init__(found)
+        self.heads = heads
+
+
 def heads_by_layer(heads: Sequence[tuple[int, int]], queries: int = 1) -> dict[int, list[int]]:
     """{layer: [heads]}, counted from 0, from pairs counted from 1. Each given head stands for `queries` heads of the model, which
     share a key and a value."""

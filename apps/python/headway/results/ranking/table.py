@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,14 @@ from headway.errors import UsageError
 from headway.results.head_table import HeadTable, head_name
 from headway.results.ranking.ceiling import Ceiling, ceiling, shared_ranks, told_apart
 from headway.results.ranking.combine import combine
-from headway.results.ranking.exports import (RECENT_SIZE, SINK_SIZE, heads_by_layer, scores_of_layers, write_duo_attention,
+from headway.results.ranking.exports import (RECENT_SIZE, SINK_SIZE, Removals, heads_by_layer, scores_of_layers, write_duo_attention,
                                      write_json)
 from headway.results.ranking.measured import (CUTS, FROZEN, MODES, READOUTS, Measured, among_name, expected_name, is_frozen,
                                       removal_name)
 from headway.results.ranking.removal import mean_and_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHARE = 0.9  # the probability that intervals hold, and that is needed to tell heads apart
 CUT_HEADS = {CUTS[0]: "frozen cut, U = 1", CUTS[1]: "frozen cut, theory's U"}  # over these columns in the table that is shown
@@ -129,6 +132,27 @@ class HeadRanking(HeadTable):
             raise UsageError("ranking: is of frozen cuts, which do not tell what removing a head costs; allowed: a ranking of "
                              "headway.rank_heads, or of `headway rank` on trained networks")
 
+    def plot(self) -> Figure:
+        """Draw the ranking: a row for each head, the smallest estimate first.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Left the combined estimate with its 90 % interval beside the measured rise; right what two cuts of the frozen parts
+            lose, where the ranking has them.
+
+        Raises
+        ------
+        UnavailableError
+            matplotlib is missing.
+
+        Examples
+        --------
+        >>> ranking.plot().savefig("heads.png")  # doctest: +SKIP
+        """
+        from headway import figures
+        return figures.head_ranking.draw_ranking(self)
+
     def check_model(self, heads: Sequence[int]) -> None:
         """Compare with a model's number of heads in each layer.
 
@@ -174,7 +198,11 @@ class HeadRanking(HeadTable):
             The file cannot be written.
         """
         found = heads_by_layer(self.cheapest(k, column), int(self.attributes.get("queries_per_head", 1)))
-        found = {self.modules[layer] if self.modules else layer: gone for layer, gone in found.items()}
+        if self.modules:
+            counts = {layer: self.layers.count(layer) for layer in dict.fromkeys(self.layers)}
+            names = {layer: module[0] if isinstance(module, tuple) else module for layer, module in enumerate(self.modules, 1)}
+            found = Removals({self.modules[layer]: gone for layer, gone in found.items()},
+                             {names[layer]: count for layer, count in counts.items()})
         write_json(_with_text_keys(found), path)
         return found
 
