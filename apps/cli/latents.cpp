@@ -13,7 +13,8 @@ std::vector<ExplainedTable> latents_tables() {
             kSeedsColumn,
             layer,
             {"decoder",
-             "what is asked: term, bits (fuzzy logic), rule (SRAVEN), or answer, the right answer"},
+             "what is asked: term, bits (fuzzy logic), rule (SRAVEN), a factor of your own "
+             "examples, or answer, the right answer"},
             {"metric", "how the answers are scored: f1, balanced_accuracy or r2"},
             {"train", "score on tasks of training"},
             {"held out", "score on tasks never seen, mean over seeds with its standard error"},

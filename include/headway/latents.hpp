@@ -15,7 +15,8 @@ namespace headway {
 Study latents_study(const Study& run);
 
 /// Error{kBadStudy} unless networks of this study have latent codes to decode. That takes fuzzy
-/// logic, or SRAVEN whose features stay in their places, and layers that the network has.
+/// logic, SRAVEN whose features stay in their places, or examples of one's own, and layers that the
+/// network has.
 void check_latents(const Study& study);
 
 /// `headway latents`: the latent codes of trained networks, and what can be decoded from them [S25,
@@ -23,6 +24,7 @@ void check_latents(const Study& study);
 ///   Fuzzy logic: the last token attends to itself.
 ///   SRAVEN: the answer of a feature drawn at random attends to the same feature of panels 7 and 8,
 ///   on unpermuted instances.
+///   Examples of one's own: the last token attends to every token; their factors are decoded.
 /// Decoders are fitted to fresh examples of training tasks and asked about held-out tasks
 /// (analysis::decode()). latents.task of each network's study changes its task. After an
 /// interruption the result has the networks that are finished. Errors: as check_latents(); kBadData

@@ -15,7 +15,7 @@ namespace headway {
 
 /// What one decoder reads off the codes of one layer.
 struct DecoderReport {
-  std::string name;  ///< "term", "bits" (fuzzy logic), "rule" (SRAVEN), "answer"
+  std::string name;  ///< "term", "bits" (fuzzy logic), "rule" (SRAVEN), a factor, "answer"
   analysis::DecoderKind kind = analysis::DecoderKind::kLogistic;
   analysis::DecoderMetric metric = analysis::DecoderMetric::kF1;
   analysis::Decoding decoding;
@@ -24,7 +24,8 @@ struct DecoderReport {
 };
 template <class Visitor, RecordOf<DecoderReport> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("name", r.name, "what is decoded: \"term\", \"bits\", \"rule\" or \"answer\"");
+  visit("name", r.name,
+        "what is decoded: \"term\", \"bits\", \"rule\", a factor of one's own, or \"answer\"");
   visit("kind", r.kind, "kind of decoder: \"logistic\" or \"ridge\"");
   visit("metric", r.metric, "metric of the decoder: \"f1\", \"balanced_accuracy\" or \"r2\"");
   visit("train", r.decoding.train, "metric on the training tasks, which the decoder was fitted to");
@@ -54,7 +55,8 @@ struct SimilarityReport {
 };
 template <class Visitor, RecordOf<SimilarityReport> Record>
 void fields(Visitor& visit, Record& r) {
-  visit("labels", r.labels, "terms (one digit a variable, 0 if negated) or rules");
+  visit("labels", r.labels,
+        "terms (one digit a variable, 0 if negated), rules, or values of factors");
   visit("cosine", r.codes.cosine,
         "cosine between the mean codes of two labels on held-out tasks, not centred");
   visit("centred_cosine", r.codes.centred, "the same after subtracting the mean over labels");
@@ -101,11 +103,12 @@ struct LatentLabels {
 template <class Visitor, RecordOf<LatentLabels> Record>
 void fields(Visitor& visit, Record& r) {
   visit("split", r.split, "split of the task");
-  visit("task", r.tasks, "task or rule set of each code, as its number in the split");
+  visit("task", r.tasks, "task, rule set or composition of each code, as its number");
   visit("label", r.labels,
-        "terms or rule of each code, as numbers in similarity/labels, [codes, terms]");
+        "terms, rule or factors of each code, as numbers in similarity/labels, [codes, labels]");
   visit("feature", r.features, "SRAVEN: feature of each code", {.optional = true});
-  visit("answer", r.answers, "right answer of each example: the value of the query, or the symbol");
+  visit("answer", r.answers,
+        "right answer of each example: the value of the query, the symbol, or the target");
 }
 
 /// One network.
@@ -119,7 +122,7 @@ struct LatentRun : NetworkRun {
 template <class Visitor, RecordOf<LatentRun> Record>
 void fields(Visitor& visit, Record& r) {
   fields_of_network(visit, r);
-  visit("task", r.task, "kind of task: \"fuzzy_logic\" or \"sraven\"");
+  visit("task", r.task, "kind of task: \"fuzzy_logic\", \"sraven\" or \"arrays\"");
   visit("step", r.step, "updates of the weights before they were taken");
   visit("layers", r.layers, "the layers of latents.layers");
   visit("all_layers", r.all_layers, "the codes of these layers together");

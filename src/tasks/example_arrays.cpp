@@ -17,6 +17,7 @@ constexpr Index kBlockNumbers = Index{2} << 20;
 constexpr Index kMostIds = Index{1} << 24;
 /// Networks compute in single precision, where the squares of norms overflow at 1e19.
 constexpr double kLargestReal = 1e15;
+constexpr double kMostFactorValues = 1000;  // of a factor
 
 std::string shape_text(const std::vector<Index>& shape) {
   return fmt::format("[{}]", join(shape, ", "));
@@ -55,6 +56,7 @@ class ShapeChecker {
       check_inputs(set);
       check_targets(set);
       check_mask(set);
+      check_factors(set);
       if (&set == &arrays_.sets.front()) {
         facts = sizes_of(set);
       } else {
@@ -134,6 +136,22 @@ class ShapeChecker {
           shape_text(set.loss_mask.shape()), shape_text(wanted));
   }
 
+  void check_factors(const ArraySet& set) const {
+    for (const Factor& factor : set.factors) {
+      const ExampleArray& array = factor.values;
+      if (factor.name == "answer") {
+        fault(array.place, "is what latents calls the target; allowed: another name");
+      }
+      const std::string wrong = set_name_fault(factor.name);
+      if (!wrong.empty()) fault(array.place, "is {}", wrong);
+      if (!array.integers) fault(array.place, "has real numbers; allowed: integers from 0");
+      if (array.shape() != std::vector<Index>{set.size()}) {
+        fault(array.place, "has shape {}; allowed: [{}], one number for each example",
+              shape_text(array.shape()), set.size());
+      }
+    }
+  }
+
   static ArrayFacts sizes_of(const ArraySet& set) {
     ArrayFacts facts;
     facts.length = set.inputs().shape()[1];
@@ -157,6 +175,17 @@ class ShapeChecker {
             kind(set.targets), train.targets.place, kind(train.targets));
     }
     same_rows(set.targets, train.targets, "length or outputs", "outputs");
+    const auto same_name = [](const Factor& a, const Factor& b) { return a.name == b.name; };
+    if (!set.factors.empty() && !std::ranges::equal(set.factors, train.factors, same_name)) {
+      fault(set.name, "has the factors {}, and train has {}; allowed: the same, or none",
+            names_of(set.factors), train.factors.empty() ? "none" : names_of(train.factors));
+    }
+  }
+
+  static std::string names_of(const std::vector<Factor>& factors) {
+    std::vector<std::string> names;
+    for (const Factor& factor : factors) names.push_back(factor.name);
+    return join(names);
   }
 
   static const char* kind(const ExampleArray& array) {
@@ -219,6 +248,7 @@ class Scan {
       const Values mask = mask_of(set, begin, count);
       scan_targets(set, begin, count, classes, mask);
     }
+    for (const Factor& factor : set.factors) scan_factor(factor.values);
     if (counted_ == 0) {
       bad_data("{}: {}: hides every target of {}; allowed: at least one 1", arrays_.name,
                set.loss_mask.place, set.name);
@@ -254,6 +284,16 @@ class Scan {
                                            : std::abs(x) <= kLargestReal;
       if (!fits) refuse(array, begin * row + static_cast<Index>(i), x, allowed_input(set, ids));
       if (set.tokens.given()) largest_id_ = std::max(largest_id_, static_cast<Index>(x));
+    }
+  }
+
+  void scan_factor(const ExampleArray& array) {
+    values_.resize(static_cast<std::size_t>(array.shape().front()));
+    array.numbers->read(0, array.shape().front(), values_.data());
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i] >= 0.0 && values_[i] < kMostFactorValues) continue;
+      refuse(array, static_cast<Index>(i), values_[i],
+             fmt::format("integers from 0 to {}", kMostFactorValues - 1));
     }
   }
 

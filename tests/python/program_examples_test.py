@@ -113,8 +113,44 @@ class Training(unittest.TestCase):
         self.assertEqual(evaluated.kind, "evaluate")
         removed = headway.prune_network(self.result, cumulative=False, random_orders=1, examples=50, progress=False)
         self.assertEqual(len(removed.runs[0].heads.layer), 2)
-        with self.assertRaisesRegex(headway.HeadwayError, "fuzzy_logic"):
+        with self.assertRaisesRegex(headway.BadDataError, "^train: has no factors; allowed: .* integers"):
             headway.latents(self.result, progress=False)
+
+    def test_factors_of_own_examples_are_decoded_from_codes(self):
+        def pairs(seed, held_out, n=120):
+            """Two factors of four values; of the pairs that are held out the sum is 3."""
+            rng = np.random.default_rng(seed)
+            known = np.array([(a, b) for a in range(4) for b in range(4) if (a + b == 3) == held_out])
+            factors = known[rng.integers(0, len(known), n)]
+            x = np.concatenate([factors, 4 + rng.integers(0, 3, (n, 3))], axis=1)
+            return {"tokens": x, "targets": factors.sum(1) % 3, "factors": {"size": factors[:, 1], "hue": factors[:, 0]}}
+        train, held_out = pairs(1, False), pairs(2, True)
+        trained = self.trained(**train, sets={"held_out": held_out}, settings={"task.order": "file"})
+        options = {"progress": False, "examples": 100, "shuffles": 2}
+        codes = headway.latents(trained, **options)
+        run = codes.runs[0]
+        layer = run.layers[0]
+        self.assertEqual([decoder.name for decoder in layer.decoders], ["hue", "size", "answer"])
+        self.assertEqual(layer.similarity.labels, tuple(f"{name}={value}" for name in ("hue", "size") for value in range(4)))
+        for split, given in (("train", train), ("held_out", held_out)):
+            of_keys = layer.codes[split].reshape(100, 5, 2)  # example, key, head
+            np.testing.assert_allclose(of_keys.sum(axis=1), 1.0, atol=1e-5)  # softmax
+            wanted = np.stack([given["factors"]["hue"], 4 + given["factors"]["size"]], axis=1)[:100]
+            np.testing.assert_array_equal(run.labels[split].label, wanted)
+            np.testing.assert_array_equal(run.labels[split].answer, given["targets"][:100])
+        self.assertEqual(set(run.labels["train"].task) & set(run.labels["held_out"].task), set())
+        headway.write_examples(file_of("pairs.h5"), **train, sets={"held_out": held_out}, overwrite=True)
+        study = file_of("pairs.toml")
+        lines = [f"{key} = {value}" for key, value in SMALL.items() if key not in ("threads", "progress")]
+        study.write_text('name = "arrays"\nthreads = 1\n[task]\nkind = "arrays"\nfile = "pairs.h5"\norder = "file"\n[train]\n'
+                         + "\n".join(lines) + "\n")
+        of_file = headway.latents(headway.train(study, progress=False), **options)
+        np.testing.assert_array_equal(of_file.runs[0].layers[0].codes["held_out"], layer.codes["held_out"])
+        with self.assertRaisesRegex(headway.BadDataError, "^has neither a set held_out nor test; allowed: one of them"):
+            headway.latents(self.trained(**train), **options)
+        with self.assertRaisesRegex(headway.BadDataError, "^held_out: has no factors"):
+            del held_out["factors"]
+            headway.latents(self.trained(**train, sets={"held_out": held_out}), **options)
 
     def test_it_predicts_new_tokens_of_arrays_and_of_a_file(self):
         x, y = same_ends(2)
@@ -225,7 +261,7 @@ class Refusals(unittest.TestCase):
                               (lambda f: f.__delitem__("test/targets"), "bad.h5: test: has no targets"),
                               (lambda f: f.move("sets/far", "sets/9"), "sets/9"),
                               (lambda f: f.move("train/targets", "train/target"), 'train/target: is no array of examples; allowed: tokens, '
-                               'vectors, targets, loss_mask (did you mean "targets"?)'),
+                               'vectors, targets, loss_mask, factors (did you mean "targets"?)'),
                               (lambda f: f.attrs.__setitem__("schema_name", "headway-dataset"), "A data set of the theory has other arrays"),
                               (ragged, "train/tokens: type lists of different lengths")):
             self.assertIn(words, message(change))

@@ -251,8 +251,14 @@ std::shared_ptr<tasks::ExampleArrays> make_examples(const py::list& sets,
       one.numbers = numbers;
       return one;
     };
-    out->sets.push_back(
-        {name, array("tokens"), array("vectors"), array("targets"), array("loss_mask")});
+    tasks::ArraySet& set = out->sets.emplace_back();
+    set = {name, array("tokens"), array("vectors"), array("targets"), array("loss_mask"), {}};
+    constexpr std::string_view kFactors = "factors/";
+    for (const auto& [key, value] : arrays) {
+      const auto kind = key.cast<std::string>();
+      if (!kind.starts_with(kFactors)) continue;
+      set.factors.push_back({kind.substr(kFactors.size()), array(kind.c_str())});
+    }
   }
   return out;
 }

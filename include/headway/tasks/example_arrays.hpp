@@ -20,6 +20,12 @@ struct ExampleArray {
   [[nodiscard]] const std::vector<Index>& shape() const { return numbers->shape(); }
 };
 
+/// What examples are composed of, such as the shape and the colour of a picture: for `latents`.
+struct Factor {
+  std::string name;
+  ExampleArray values;  ///< [n], integers from 0
+};
+
 /// The examples of one split.
 struct ArraySet {
   std::string name;      ///< "train", "test", or that of a further set
@@ -27,7 +33,8 @@ struct ArraySet {
   ExampleArray vectors;  ///< [n, length, width]
   ExampleArray
       targets;  ///< integers [n] or [n, length]; reals [n], [n, outputs], [n, length, outputs]
-  ExampleArray loss_mask;  ///< [n, length], 0 or 1; with targets of every token alone
+  ExampleArray loss_mask;       ///< [n, length], 0 or 1; with targets of every token alone
+  std::vector<Factor> factors;  ///< none: not known
 
   [[nodiscard]] const ExampleArray& inputs() const { return tokens.given() ? tokens : vectors; }
   [[nodiscard]] Index size() const { return inputs().shape().front(); }
@@ -74,8 +81,9 @@ struct ArrayFacts {
 /// Reads all numbers once. Error{kBadData}, naming the array, the place in it, the value and what
 /// is allowed, unless all sets have arrays of one kind, length, width and number of outputs; all
 /// numbers are finite; ids and classes are whole and in their range; masks are 0 or 1 and leave a
-/// target in every set. What a mask hides may be anything. Error{kBadStudy} for a count that the
-/// arrays have no use for. Cost: one pass, in blocks of 16 MiB.
+/// target in every set; sets that have factors have the same. What a mask hides may be anything.
+/// Error{kBadStudy} for a count that the arrays have no use for. Cost: one pass, in blocks of 16
+/// MiB.
 ArrayFacts check_arrays(const ExampleArrays& arrays, const ArrayCounts& counts);
 
 }  // namespace headway::tasks

@@ -51,6 +51,12 @@ struct TaskBatch {
   std::vector<float> weights;
 };
 
+/// What examples are composed of: one number from 0 for each of them.
+struct FactorValues {
+  std::string name;
+  std::vector<int> values;
+};
+
 /// Where a trainer gets its examples. Any example of any split can be had at any time by its index.
 /// So the number of examples that a run has seen is its whole position in the data.
 class TrainingTask {
@@ -72,6 +78,11 @@ class TrainingTask {
   [[nodiscard]] virtual std::string_view selection_split() const = 0;
   /// Different examples that training has; 0: they have no end. Beyond them it has them again.
   [[nodiscard]] virtual Index train_examples() const { return 0; }
+  /// The factors of examples first, ..., first + count - 1; none where the task does not tell them.
+  [[nodiscard]] virtual std::vector<FactorValues> factors(std::string_view /*split*/,
+                                                          Index /*first*/, Index /*count*/) const {
+    return {};
+  }
 };
 
 /// Error{kBadStudy} with the names of the task's splits unless `split` is one.

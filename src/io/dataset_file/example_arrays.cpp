@@ -21,9 +21,10 @@ namespace {
 
 using File = std::shared_ptr<const Hdf5InputFile>;
 
-constexpr std::array<std::string_view, 4> kArrays = {"tokens", "vectors", "targets", "loss_mask"};
+constexpr std::array<std::string_view, 5> kArrays = {"tokens", "vectors", "targets", "loss_mask",
+                                                     "factors"};
 constexpr const char* kAllowed =
-    "a group with tokens or vectors, targets and, if wanted, loss_mask";
+    "a group with tokens or vectors, targets and, if wanted, loss_mask and factors";
 
 void check_schema_of_examples(const Hdf5InputFile& file) {
   if (!file.has_text_attribute("/", "schema_name")) return;
@@ -61,14 +62,33 @@ tasks::ExampleArray array_at(const File& file, const std::string& path) {
   return out;
 }
 
+/// Of the group factors: an array for each.
+std::vector<tasks::Factor> factors_at(const File& file, const std::string& group) {
+  const NodeKind kind = file->kind(group);
+  if (kind == NodeKind::kAbsent) return {};
+  if (kind != NodeKind::kGroup) {
+    bad_data("{}: {}; allowed: a group with one array of integers [n] for each factor", group,
+             absence(kind, "a group"));
+  }
+  std::vector<tasks::Factor> out;
+  for (const std::string& name : file->members(group)) {
+    out.push_back({shown(name), array_at(file, group + "/" + name)});
+  }
+  return out;
+}
+
 tasks::ArraySet set_at(const File& file, const std::string& group, const std::string& name) {
   const NodeKind kind = file->kind(group);
   if (kind != NodeKind::kGroup) {
     bad_data("{}: {}; allowed: {}", group, absence(kind, "a group"), kAllowed);
   }
   check_names(*file, group);
-  return {name, array_at(file, group + "/tokens"), array_at(file, group + "/vectors"),
-          array_at(file, group + "/targets"), array_at(file, group + "/loss_mask")};
+  return {name,
+          array_at(file, group + "/tokens"),
+          array_at(file, group + "/vectors"),
+          array_at(file, group + "/targets"),
+          array_at(file, group + "/loss_mask"),
+          factors_at(file, group + "/factors")};
 }
 
 /// Under an Hdf5Lock.
@@ -108,7 +128,10 @@ std::vector<std::string> read_through(const std::string& file_path) {
     if (!damage.empty()) bad_data("{}", damage);
     const auto file = std::make_shared<const Hdf5InputFile>(file_path);
     for (const tasks::ArraySet& set : sets_of(file)) {
-      for (const auto* array : {&set.tokens, &set.vectors, &set.targets, &set.loss_mask}) {
+      std::vector<const tasks::ExampleArray*> arrays = {&set.tokens, &set.vectors, &set.targets,
+                                                        &set.loss_mask};
+      for (const tasks::Factor& factor : set.factors) arrays.push_back(&factor.values);
+      for (const tasks::ExampleArray* array : arrays) {
         const bool rows = array->given() && !array->shape().empty();
         if (rows) for_each_block(*file, array->place, [](const auto&...) {});
       }

@@ -89,6 +89,20 @@ class ArrayTask final : public TrainingTask {
   std::string_view selection_split() const override {
     return splits_[1] == kSeenSplit ? kSeenSplit : tasks::kValidationSet;
   }
+  std::vector<FactorValues> factors(std::string_view split, Index first,
+                                    Index count) const override {
+    const std::size_t set = sets_[place_of(split)];
+    std::vector<FactorValues> out;
+    for (const tasks::Factor& factor : arrays_->sets[set].factors) {
+      FactorValues& one = out.emplace_back(FactorValues{factor.name, {}});
+      std::vector<double> all(static_cast<std::size_t>(arrays_->sets[set].size()));
+      factor.values.numbers->read(0, arrays_->sets[set].size(), all.data());
+      for (Index i = first; i < first + count; ++i) {
+        one.values.push_back(static_cast<int>(all[static_cast<std::size_t>(orders_[set].row(i))]));
+      }
+    }
+    return out;
+  }
   void batch(std::string_view split, Index first, Index count, TaskBatch& out) const override {
     const std::size_t place = place_of(split);
     const std::size_t set = sets_[place];

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 
 #include "headway/core/option_error.hpp"
 #include "headway/core/rng.hpp"
@@ -164,6 +166,144 @@ LatentExamples sraven_examples(const Study& study) {
   return out;
 }
 
+// --- examples of one's own -----------------------------------------------------------------------
+
+[[noreturn]] void refuse_examples(const Study& study, const std::string& why) {
+  const std::filesystem::path file = study.task.file();
+  const bool in_memory = file.filename() == tasks::kArraysInMemory;
+  throw Error(ErrorKind::kBadData,
+              fmt::format("{}: {}", in_memory ? tasks::kArraysInMemory : file.string(), why));
+}
+
+/// The set that decoders are asked about.
+std::string asked_split(const Study& study, const training::TrainingTask& task) {
+  const std::vector<std::string>& splits = task.splits();
+  for (const char* name : {"held_out", "test"}) {
+    if (std::ranges::find(splits, name) != splits.end()) return name;
+  }
+  refuse_examples(study,
+                  "has neither a set held_out nor test; allowed: one of them, whose compositions "
+                  "the decoders are asked about");
+}
+
+/// The last token's target: its class, or its numbers [n, outputs].
+MatrixXd last_targets(const training::TrainingTask& task, const std::string& split, Index count) {
+  const training::TaskFormat& format = task.format();
+  training::TaskBatch batch;
+  task.batch(split, 0, count, batch);
+  const bool classes = format.loss == training::LossKind::kCrossEntropy;
+  const Index columns = classes ? 1 : format.outputs;
+  MatrixXd out(count, columns);
+  for (Index i = 0; i < count; ++i) {
+    for (Index c = 0; c < columns; ++c) {
+      const auto at = static_cast<std::size_t>(((i + 1) * format.scored - 1) * columns + c);
+      out(i, c) =
+          classes ? static_cast<double>(batch.classes[at]) : static_cast<double>(batch.targets[at]);
+    }
+  }
+  return out;
+}
+
+/// Numbers the compositions, those of both splits alike, in the order in which they come.
+using Compositions = std::map<std::vector<int>, Index>;
+
+struct OwnLabels {
+  LatentLabels labels;
+  std::vector<training::FactorValues> factors;
+  MatrixXd targets;
+};
+
+OwnLabels own_labels(const Study& study, const training::TrainingTask& task, std::string split,
+                     Compositions* known) {
+  OwnLabels out;
+  const Index count = std::min(study.latents.examples, task.size(split));
+  out.factors = task.factors(split, 0, count);
+  if (out.factors.empty()) {
+    refuse_examples(
+        study, fmt::format("{}: has no factors; allowed: what its examples are composed of, as "
+                           "factors/NAME, integers [n] (in Python factors={{\"colour\": ...}})",
+                           split == training::kSeenSplit ? "train" : split));
+  }
+  out.targets = last_targets(task, split, count);
+  out.labels.split = std::move(split);
+  for (Index i = 0; i < count; ++i) {
+    std::vector<int>& labels = out.labels.labels.emplace_back();
+    for (const training::FactorValues& factor : out.factors) {
+      labels.push_back(factor.values[static_cast<std::size_t>(i)]);
+    }
+    const auto number = static_cast<Index>(known->size());
+    out.labels.tasks.push_back(known->try_emplace(labels, number).first->second);
+    out.labels.answers.push_back(out.targets(i, 0));
+  }
+  return out;
+}
+
+std::vector<int> as_classes(const MatrixXd& targets) {
+  const VectorXd column = targets.col(0);
+  return {column.begin(), column.end()};
+}
+
+LatentQuestion own_answer(const training::TaskFormat& format, const OwnLabels& train,
+                          const OwnLabels& held_out) {
+  LatentQuestion out{"answer", {}, {}, {}};
+  if (format.loss == training::LossKind::kCrossEntropy) {
+    out.options.metric = DecoderMetric::kBalancedAccuracy;
+    out.options.class_count = static_cast<int>(format.outputs);
+    out.train.classes = {as_classes(train.targets)};
+    out.held_out.classes = {as_classes(held_out.targets)};
+  } else {
+    out.options.kind = DecoderKind::kRidge;
+    out.options.metric = DecoderMetric::kR2;
+    out.train.targets = train.targets;
+    out.held_out.targets = held_out.targets;
+  }
+  return out;
+}
+
+/// A code is what the last token attends to, token by token. Decoders read the value of each
+/// factor, and are fitted to the examples that choose the best weights: compositions of training.
+LatentExamples own_examples(const Study& study, const training::TrainingTask& task) {
+  Compositions compositions;
+  const std::string asked = asked_split(study, task);
+  OwnLabels train = own_labels(study, task, std::string(task.selection_split()), &compositions);
+  OwnLabels held_out = own_labels(study, task, asked, &compositions);
+  LatentExamples out;
+  for (std::size_t f = 0; f < train.factors.size(); ++f) {
+    const std::vector<int>&fitted = train.factors[f].values, &others = held_out.factors[f].values;
+    const int values = 1 + std::max(std::ranges::max(fitted), std::ranges::max(others));
+    const auto first = static_cast<int>(out.label_names.size());
+    for (OwnLabels* one : {&train, &held_out}) {
+      for (std::vector<int>& labels : one->labels.labels) labels[f] += first;
+    }
+    const std::string& name = train.factors[f].name;
+    for (int v = 0; v < values; ++v) out.label_names.push_back(fmt::format("{}={}", name, v));
+    LatentQuestion question{name, {}, {}, {}};
+    question.options.metric = DecoderMetric::kBalancedAccuracy;
+    question.options.class_count = values;
+    question.train.classes = {fitted};
+    question.held_out.classes = {others};
+    out.questions.push_back(std::move(question));
+  }
+  out.questions.push_back(own_answer(task.format(), train, held_out));
+  const Index tokens = task.format().tokens;
+  for (Index key = 0; key < tokens; ++key) out.pairs.push_back({tokens - 1, key});
+  out.pairs_per_code = tokens;
+  out.train = std::move(train.labels);
+  out.held_out = std::move(held_out.labels);
+  return out;
+}
+
+LatentExamples examples_of(const Study& study, const training::TrainingTask& task) {
+  switch (study.task.kind()) {
+    case TaskKind::kSraven:
+      return sraven_examples(study);
+    case TaskKind::kArrays:
+      return own_examples(study, task);
+    default:
+      return fuzzy_logic_examples(study);
+  }
+}
+
 /// Codes of one split: example i takes its pairs out of those of all features.
 std::vector<MatrixXd> codes_of(training::Trainer& trainer, const LatentExamples& examples,
                                const LatentLabels& labels) {
@@ -194,10 +334,9 @@ std::vector<MatrixXd> codes_of(training::Trainer& trainer, const LatentExamples&
 
 }  // namespace
 
-LatentExamples latent_examples(const Study& study) {
+LatentExamples latent_examples(const Study& study, const training::TrainingTask& task) {
   check_latents(study);
-  LatentExamples out =
-      study.task.kind() == TaskKind::kSraven ? sraven_examples(study) : fuzzy_logic_examples(study);
+  LatentExamples out = examples_of(study, task);
   for (LatentQuestion& question : out.questions) {
     question.options.folds = study.latents.folds;
     question.options.shuffles = study.latents.shuffles;

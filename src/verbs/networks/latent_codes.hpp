@@ -28,9 +28,9 @@ struct LatentExamples {
   std::vector<LatentQuestion> questions;
 };
 
-/// Of the study's task, study.latents.examples of either split. Error{kBadStudy} as
-/// check_latents().
-LatentExamples latent_examples(const Study& study);
+/// Of the study's task, study.latents.examples of either split, or as many as it has. Errors: as
+/// check_latents(); kBadData for examples of one's own without factors or a held-out set.
+LatentExamples latent_examples(const Study& study, const training::TrainingTask& task);
 
 /// Codes of both splits, layer by layer.
 struct LatentCodes {

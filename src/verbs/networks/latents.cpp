@@ -122,8 +122,8 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
                      Observer& observer) {
   refuse_encoder(network);
   const Study study = latents_study(network.study);
-  const LatentExamples examples = latent_examples(study);
   ReadyNetwork ready = ready_network(network, study, make_task);
+  const LatentExamples examples = latent_examples(study, *ready.task.task);
   warn_of_seen_tasks(name_of(network), held_out_seen_in_training(network, study), study, observer);
   const Index heads = ready.trainer->model_options().widened().heads;
   throw_if_interrupted(observer);
@@ -175,10 +175,10 @@ Study latents_study(const Study& run) {
 
 void check_latents(const Study& study) {
   const TaskKind kind = study.task.kind();
-  if (kind != TaskKind::kFuzzyLogic && kind != TaskKind::kSraven) {
+  if (kind != TaskKind::kFuzzyLogic && kind != TaskKind::kSraven && kind != TaskKind::kArrays) {
     throw OptionError(
-        fmt::format("task.kind = \"{}\": must be \"fuzzy_logic\" or \"sraven\", whose tasks have "
-                    "parts (terms or rules) that codes can be decoded into",
+        fmt::format("task.kind = \"{}\": must be \"fuzzy_logic\", \"sraven\" or \"arrays\", whose "
+                    "examples have parts (terms, rules or factors) that codes can be decoded into",
                     word_of(kind)),
         {"task.kind"});
   }

@@ -98,6 +98,33 @@ TEST_CASE("A loss mask says which tokens are scored, and how many targets count"
   CHECK(both.counted_share == 1.0 / 3.0);
 }
 
+TEST_CASE("Factors are whole numbers of every example, the same in every set that has them") {
+  const auto with = [](const std::string& name, std::vector<double> values,
+                       const std::string& set = "train") {
+    ArraySet out = tokens(set);
+    out.factors = {{name, integers(set + "/factors/" + name, {3}, std::move(values))}};
+    return out;
+  };
+  CHECK(refusal({with("hue", {0, 4, 1}), tokens("test"), with("hue", {9, 0, 0}, "far")}) ==
+        "no error");
+  CHECK(refusal({with("hue", {0, -1, 1})}) ==
+        "own: train/factors/hue[1]: -1; allowed: integers from 0 to 999");
+  CHECK(refusal({with("hue", {0, 0, 1}), with("size", {0, 0, 1}, "far")}) ==
+        "own: far: has the factors size, and train has hue; allowed: the same, or none");
+  CHECK(refusal({tokens(), with("size", {0, 0, 1}, "far")}) ==
+        "own: far: has the factors size, and train has none; allowed: the same, or none");
+  CHECK(refusal({with("answer", {0, 0, 1})}).find("is what latents calls the target") !=
+        std::string::npos);
+  CHECK(refusal({with("a b", {0, 0, 1})}).find("allowed: a letter, then letters") !=
+        std::string::npos);
+  CHECK(refusal(with("hue", {0, 0, 1}), [](ArraySet& s) {
+          s.factors[0].values = integers("train/factors/hue", {2}, {0, 1});
+        }) == "own: train/factors/hue: has shape [2]; allowed: [3], one number for each example");
+  CHECK(refusal(with("hue", {0, 0, 1}), [](ArraySet& s) {
+          s.factors[0].values = reals("train/factors/hue", {3}, {0, 1, 2});
+        }) == "own: train/factors/hue: has real numbers; allowed: integers from 0");
+}
+
 TEST_CASE("What a loss mask hides may be anything") {
   ArraySet set = tokens();
   set.targets = integers("train/targets", {3, 2}, {-100, 1, 0, 1, 0, -100});

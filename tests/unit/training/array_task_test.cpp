@@ -223,6 +223,21 @@ TEST_CASE("Arrays give their rows, held as a whole or by windows, as the seed sa
                     "examples 60 to 71 of split \"test\": it has 70");
 }
 
+TEST_CASE("Factors are those of the examples in the order of the task") {
+  ArraySet train = numbered(200);
+  std::vector<double> own(200);
+  std::iota(own.begin(), own.end(), 0.0);
+  train.factors = {{"number", integers("train/factors/number", {200}, own)}};
+  const auto task = task_of({train, numbered(5, "test")});
+  const auto factors = task->factors("seen", 20, 150);
+  REQUIRE(factors.size() == 1);
+  CHECK(factors[0].name == "number");
+  const std::vector<float> inputs = inputs_of(*task, "seen", 20, 150);
+  CHECK(std::vector<float>(factors[0].values.begin(), factors[0].values.end()) == inputs);
+  CHECK_FALSE(std::ranges::is_sorted(inputs));
+  CHECK(task->factors("test", 0, 5).empty());
+}
+
 TEST_CASE("A set named validation chooses the best weights, else train's own examples") {
   CHECK_THROWS_WITH(task_of({numbered(4), numbered(4, "seen")}),
                     "own: seen: is the name of train's own examples where they are evaluated; "

@@ -75,7 +75,9 @@ OptionValue table(const char* key, bool value) {
 TEST_CASE(
     "codes of fuzzy logic are of the last token to itself, labelled by the terms of the task") {
   const Study study = fuzzy_study();
-  const headway::LatentExamples examples = headway::latent_examples(headway::latents_study(study));
+  const headway::LatentExamples examples =
+      headway::latent_examples(headway::latents_study(study),
+                               *headway::make_generated_task(headway::latents_study(study)).task);
   REQUIRE(examples.pairs.size() == 1);
   CHECK(examples.pairs[0].query == 11);
   CHECK(examples.pairs[0].key == 11);
@@ -117,7 +119,8 @@ TEST_CASE(
 TEST_CASE("codes of SRAVEN are of a feature's answer to panels 7 and 8, labelled by its rule") {
   const Study study = headway::latents_study(sraven_study());
   CHECK_FALSE(study.task.as<tasks::SravenOptions>().permuted);
-  const headway::LatentExamples examples = headway::latent_examples(study);
+  const headway::LatentExamples examples =
+      headway::latent_examples(study, *headway::make_generated_task(study).task);
   REQUIRE(examples.pairs.size() == 4);  // K = 2: tokens of panel p are 2 p and 2 p + 1
   CHECK(examples.pairs[2].query == 17);
   CHECK(examples.pairs[2].key == 13);
@@ -148,12 +151,15 @@ TEST_CASE("codes of SRAVEN are of a feature's answer to panels 7 and 8, labelled
 
   Study last = study;
   last.latents.feature = headway::LatentFeature::kLast;
-  for (const int feature : headway::latent_examples(last).held_out.features) CHECK(feature == 1);
+  for (const int feature :
+       headway::latent_examples(last, *headway::make_generated_task(last).task).held_out.features)
+    CHECK(feature == 1);
 }
 
 TEST_CASE("codes of a feature are its pairs of what the trainer gives", "[torch]") {
   const Study study = headway::latents_study(sraven_study());
-  const headway::LatentExamples examples = headway::latent_examples(study);
+  const headway::LatentExamples examples =
+      headway::latent_examples(study, *headway::make_generated_task(study).task);
   auto ready = headway::ready_network(first_network(study), study, &headway::make_generated_task);
   const headway::LatentCodes codes = headway::latent_codes(*ready.trainer, examples);
   REQUIRE(codes.held_out.size() == 2);
@@ -274,8 +280,8 @@ TEST_CASE("studies without latent codes and wrong layers are refused") {
   Study text = fuzzy_study();
   text.task.set_kind(headway::TaskKind::kOmniglot);
   CHECK_THROWS_WITH(headway::check_latents(text),
-                    "task.kind = \"omniglot\": must be \"fuzzy_logic\" or \"sraven\", whose tasks "
-                    "have parts (terms or rules) that codes can be decoded into");
+                    "task.kind = \"omniglot\": must be \"fuzzy_logic\", \"sraven\" or \"arrays\", whose "
+                    "examples have parts (terms, rules or factors) that codes can be decoded into");
   Study permuted = sraven_study();
   permuted.latents.task = table("permuted", true);
   CHECK(refused(permuted) ==

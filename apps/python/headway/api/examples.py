@@ -25,7 +25,7 @@ from headway.errors import BadDataError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_ORDER = ("tokens", "vectors", "targets", "loss_mask")
+_ORDER = ("tokens", "vectors", "targets", "loss_mask", "factors")
 
 
 class ExampleData(HeldArrays):
@@ -100,6 +100,15 @@ def _of_tuple(name: str, value: tuple, faults: list[str]) -> dict[str, tuple[str
 
 
 def _arrays(given: Mapping[str, Any], places: Mapping[str, str], faults: list[str]) -> dict[str, tuple[str, np.ndarray]]:
+    """By kind; factors are each a kind of their own, "factors/NAME"."""
+    factors = given.get("factors")
+    if factors is not None:
+        if not isinstance(factors, Mapping):
+            faults.append(f"{places['factors']}: is of type {type(factors).__name__}; allowed: a mapping of names to integers [n]")
+            factors = {}
+        names = sorted(map(str, factors))  # as a file has them
+        given = {kind: value for kind, value in given.items() if kind != "factors"} | {f"factors/{name}": factors[name] for name in names}
+        places = {**places, **{f"factors/{name}": f"{places['factors']}[{name!r}]" for name in names}}
     found = {kind: _array(places[kind], value, faults) for kind, value in given.items()}
     return {kind: (places[kind], array) for kind, array in found.items() if array is not None}
 
@@ -126,7 +135,7 @@ def _array(name: str, value: Any, faults: list[str]) -> np.ndarray | None:
 @explained("train")
 def write_examples(path: str | os.PathLike, *, tokens: ArrayLike | None = None, vectors: ArrayLike | None = None,
                    targets: ArrayLike | None = None, loss_mask: ArrayLike | None = None,
-                   sets: Mapping[str, Any] | None = None, overwrite: bool = False) -> Path:
+                   factors: Mapping[str, ArrayLike] | None = None, sets: Mapping[str, Any] | None = None, overwrite: bool = False) -> Path:
     """Write examples of your own to a file that a study can train on: `[task] kind = "arrays", file = PATH`.
 
     Networks that were trained on a file can be evaluated, pruned and ranked later, by the program too. A file without targets
@@ -165,7 +174,7 @@ def write_examples(path: str | os.PathLike, *, tokens: ArrayLike | None = None, 
     'own.h5'
     """
     path = path_to_write(path)
-    given = {"tokens": tokens, "vectors": vectors, "targets": targets, "loss_mask": loss_mask, "sets": sets}
+    given = {"tokens": tokens, "vectors": vectors, "targets": targets, "loss_mask": loss_mask, "factors": factors, "sets": sets}
     data = examples_of(given)
     if not {"tokens", "vectors"} & set(data._sets["train"]):
         raise BadDataError("headway.write_examples: needs tokens or vectors")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @explained("train", "settings", "progress", "shard", "output", "overwrite", "jobs", "dry_run")
 def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vectors: ArrayLike | None = None,
-          targets: ArrayLike | None = None, loss_mask: ArrayLike | None = None,
+          targets: ArrayLike | None = None, loss_mask: ArrayLike | None = None, factors: Mapping[str, ArrayLike] | None = None,
           sets: Mapping[str, Any] | None = None, **given: Any) -> TrainingResult:
     """Train the transformers of a study, or one on examples of your own.
 
@@ -73,7 +73,7 @@ def train(study: Source | None = None, *, tokens: ArrayLike | None = None, vecto
     ...                        layers=1, model_dim=16, heads=2, steps=400)  # doctest: +SKIP
     """
     return compute("train", {"study": study, "tokens": tokens, "vectors": vectors, "targets": targets, "loss_mask": loss_mask,
-                             "sets": sets, **given})
+                             "factors": factors, "sets": sets, **given})
 
 
 @explained("latents", "settings", "progress", "output", "overwrite", "jobs", "dry_run")
@@ -98,6 +98,11 @@ def latents(study: Source, **given: Any) -> LatentsResult:
     Raises
     ------
     {errors}
+
+    Notes
+    -----
+    Networks that were trained on examples of your own need the `factors` of these, in training and in a set `held_out` or `test`.
+    A code is then what the last token attends to, token by token.
 
     Examples
     --------

@@ -65,9 +65,12 @@ EXAMPLES: dict[str, tuple[str, str]] = {
                 "error: (n,) or (n, outputs) of the last token, (n, length, outputs) of every token."),
     "loss_mask": ("array_like of shape (n, length), optional",
                   "1 where a target counts, 0 where it does not; with targets of every token. What it hides may be anything."),
+    "factors": ("mapping of str to array_like of int of shape (n,), optional",
+                "What each example is composed of, by name, such as {'shape': [0, 2, ...], 'colour': [1, 0, ...]}: whole numbers from "
+                "0, which `headway.latents` decodes from the codes of a network. Training does not see them."),
     "sets": ("mapping of str to tuple or mapping, optional",
-             "Further examples to evaluate, by name: {'test': (tokens, targets)}. The third of a tuple is a loss mask. The set "
-             "'validation' chooses the best weights; without it the loss on the examples of training does."),
+             "Further examples to evaluate, by name: {'test': (tokens, targets)}. The third of a tuple is a loss mask; a "
+             "mapping has the names above. The set 'validation' chooses the best weights; without it the loss on the examples of training does."),
 }
 
 #: How a computation runs. These arguments change no number; `shard` only chooses which points are computed.

@@ -23,7 +23,7 @@ MOST_POINTS = 1500  # of a t-SNE, whose cost grows faster than their number
 PERPLEXITY = 30.0
 CONSTANT = 1e-6  # of the largest weight: codes that vary by less are single-precision noise
 SHORT, LETTER_INCHES = 15, 0.075  # the evaluation's legend has room for SHORT letters; each further one needs this
-LOWEST_R2 = -0.3  # lower values are cut: they are as bad, and would squeeze the rest
+LOWEST_R2 = -0.3  # lower values are triangles there: they are as bad, and would squeeze the rest
 
 
 # --- decoding ------------------------------------------------------------------------------------
@@ -38,15 +38,16 @@ def draw_decoding(results: Sequence[LatentsResult], options: PlotOptions) -> Fig
     figure = style.new_figure(panels_width * len(decoders) + legend_width, 3.4)
     panels = figure.subplots(1, len(decoders) + 1, squeeze=False, gridspec_kw={
         "width_ratios": [panels_width] * len(decoders) + [legend_width]})[0]
+    cut = False
     for axes, decoder in zip(panels, decoders):
-        _decoding_panel(axes, result, decoder.name)
+        cut |= _decoding_panel(axes, result, decoder.name)
         axes.set_title(TITLES.get(decoder.name, decoder.name))
         axes.set_ylabel(METRIC_NAMES.get(decoder.metric, decoder.metric))
     _legend(panels[-1], panels[0])
     several = any(len(result.runs_of(label)) > 1 for label in result.labels)
     style.head_line(figure, "What is decoded from the latent codes of held-out tasks", replace(result, provenance={}), None,
                     _seeds(result), f"bars: ± 1 standard error over {'seeds' if several else 'held-out tasks'}",
-                    "hollow: the network before training", "dashed: chance")
+                    "hollow: the network before training", "dashed: chance", *([f"triangles: below {LOWEST_R2:g}"] if cut else []))
     return figure
 
 
@@ -77,7 +78,8 @@ def decoded(runs: Sequence[LatentRun], layer: int, decoder: str, score: str) -> 
     return float(mean), float(error)
 
 
-def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
+def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> bool:
+    """Whether values were cut."""
     layers = max((run.every_layer for run in result.runs), key=len)
     width = 0.7 / len(result.labels)
     lowest = 0.0
@@ -89,9 +91,14 @@ def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
             points = np.array([decoded(runs, layer, decoder, score)
                                for layer in range(len(runs[0].every_layer))])
             lowest = min(lowest, np.nanmin(points[:, 0], initial=0.0))
-            axes.errorbar(x, points[:, 0], yerr=np.nan_to_num(points[:, 1]), fmt="o", color=colour,
-                          markerfacecolor=face, elinewidth=1.0, capsize=2.0,
-                          label=label if score == "held_out" else None)
+            value, error = points[:, 0], np.nan_to_num(points[:, 1])
+            far = value < LOWEST_R2
+            ends = np.clip([value - error, value + error], LOWEST_R2 - 0.1, 1.1)  # no further, or the layout makes room for them
+            if not far.all():
+                axes.errorbar(x[~far], value[~far], yerr=np.abs(ends - value)[:, ~far], fmt="o", color=colour, markerfacecolor=face,
+                              elinewidth=1.0, capsize=2.0, label=label if score == "held_out" else None)
+            if far.any():
+                axes.plot(x[far], np.full(far.sum(), LOWEST_R2 + 0.02), "v", color=colour, markerfacecolor=face)
         chance = [decoded(runs, layer, decoder, "chance")[0]
                   for layer in range(len(runs[0].every_layer))]
         for place, value in zip(x, chance):
@@ -102,6 +109,7 @@ def _decoding_panel(axes: Axes, result: LatentsResult, decoder: str) -> None:
     axes.set_ylim(max(LOWEST_R2, lowest - 0.03), 1.0)
     style.end_at_one(axes, None)
     style.light_grid(axes)
+    return lowest < LOWEST_R2
 
 
 def _legend(axes: Axes, source: Axes) -> None:
@@ -151,7 +159,7 @@ def draw_similarity(results: Sequence[LatentsResult], options: PlotOptions) -> F
                 axes.set_yticks(range(len(labels)), labels, fontsize=7)
                 axes.set_ylabel(run.label)
     figure.colorbar(image, cax=bar)
-    what = "rules" if result.task == "sraven" else "terms"
+    what = {"sraven": "rules", "arrays": "values of factors"}.get(result.task, "terms")
     style.head_line(figure, f"How alike the latent codes of {what} are", replace(result, provenance={}), None,
                     f"seed {runs[0].seed}", f"colours: cosine between the mean codes of two {what} on held-out tasks, "
                     "about the common mean",
@@ -236,6 +244,9 @@ def _colourings(run: LatentRun, layer: LatentLayer) -> list[Colouring]:
         symbols = tuple(str(symbol) for symbol in range(int(labels.answer.max()) + 1))
         return [Colouring("rule", first, names), Colouring("answer", answer, symbols)]
     tasks = labels.task[:MOST_POINTS]
+    if run.task == "arrays":
+        factors = [decoder.name for decoder in layer.decoders][:labels.label.shape[1]]
+        return [Colouring(name, labels.label[:MOST_POINTS, at], names) for at, name in enumerate(factors)]
     return [Colouring("first term", first, names), Colouring("task", tasks.astype(float)),
             Colouring("answer", answer)]
 
