@@ -1,6 +1,7 @@
 """Removal of heads in any PyTorch model: modules that a user names, and hooks written by hand beside them. Needs PyTorch; parts
 need transformers."""
 
+import functools
 import importlib.util
 import unittest
 import warnings
@@ -293,6 +294,38 @@ class AgreesWithHooks(NamedTest):
         for ranking, one in ((named, None), (known, names), (named, other)):
             with self.assertRaisesRegex(headway.UsageError, "heads: names .*, and the ranking is of .*; allowed: what the ranking was made with"):
                 headway.remove_in_order(bert, batch, SIGNS, ranking, heads=one, progress=False)
+
+    def test_the_models_own_loss(self):
+        """Against heads that are removed one by one, of a module and of a language model."""
+        model, x, heads = drawn(HandWritten), tokens(), {f"blocks.{i}.attn.proj": HEADS for i in range(2)}
+        target = torch.linspace(-1.0, 1.0, P)
+        gpt, batch = make_model("GPT2"), encoded()
+        ids = torch.as_tensor(np.random.default_rng(3).integers(0, N, (P, S)))
+        words = lambda said, labels: functional.cross_entropy(  # noqa: E731
+            said.last_hidden_state.transpose(1, 2), labels, reduction="none").mean(1)
+        for model, given, labels, loss, named in ((model, x, target, lambda said, y: (said[:, 0, 0] - y) ** 2, heads),
+                                                  (gpt, batch, ids, words, None)):
+            table = headway.ablate_heads(model, given, labels, loss=loss, mode="zero", heads=named, batch_size=4)
+            ask = lambda: loss(model(**given) if isinstance(given, dict) else model(given), labels).double().numpy()  # noqa: E731
+            with torch.no_grad():
+                whole = ask()
+                self.assertAlmostEqual(table.attributes["loss"], whole.mean(), 5)
+                for row, (layer, head) in enumerate(zip(table.layers, table.heads)):
+                    with headway.remove_heads(model, {layer - 1: [head - 1]}, heads=named):
+                        rise = ask() - whole
+                    self.assertAlmostEqual(table["loss_rise"][row], rise.mean(), 5)
+                    self.assertAlmostEqual(table["loss_rise_error"][row], rise.std(ddof=1) / P**0.5, 5)
+            self.assertEqual(set(table.columns), {"loss_rise", "loss_rise_error"})
+        call = functools.partial(headway.ablate_heads, drawn(HandWritten), x, heads=heads)
+        for given, words in (({"loss": lambda said, y: (said[:, 0, 0] - y).mean()}, r"loss: gives something of shape \[\] for 9 examples"),
+                             ({"loss": "mse"}, "loss: is 'mse'; allowed: a function"),
+                             ({"loss": lambda said, y: y, "probe": "logistic"}, "loss: is given, so no readout is fitted")):
+            with self.assertRaisesRegex(headway.UsageError, words):
+                call(target, **given)
+        with self.assertRaisesRegex(headway.BadDataError, "labels: are 8 for 9 examples"):
+            call(target[1:], loss=lambda said, y: y)
+        with self.assertRaisesRegex(headway.BadDataError, "loss: gives a number that is not finite"):
+            call(target, loss=lambda said, y: y / 0.0)
 
     def test_models_without_gradients_without_heads_and_with_noise(self):
         model, heads = drawn(HandWritten), {f"blocks.{i}.attn.proj": HEADS for i in range(2)}

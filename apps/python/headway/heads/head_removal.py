@@ -6,7 +6,7 @@ frozen, and nothing is linearised.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ import torch
 from headway.base.readout_checks import checked_penalty, checked_seed
 from headway.errors import BadDataError, UsageError
 from headway.heads.network_arguments import checked_encoded
-from headway.heads.network_batches import evaluating, hugging_face_answers
+from headway.heads.network_batches import evaluating, examples_in, hugging_face_answers
 from headway.heads.network_blocks import stack_of_transformers
 from headway.heads.network_removal import gradients_of, kept_layers, replacement_of, resampled, rows_of, targets_of
 from headway.heads.network_tokens import placed
 from headway.heads.probes import Probe, fit_probe
 from headway.heads.ranking.ablation import check_removal
-from headway.heads.readout_choice import network_of, prepare
+from headway.heads.readout_choice import names_of_heads, network_of, prepare
 from headway.results.head_table import HeadTable, head_table
 
 MODES = ("zero", "mean", "resample")
@@ -33,10 +33,15 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
                  layers: Sequence[int] | None = None, mode: str = "mean", probe: str = "ridge",
                  penalty: float | None = None, readout: str | None = None,
                  classes: int | None = None, batch_size: int = 16, seed: int = 1, heads: Mapping[str, int] | None = None,
-                 shared: str = "each", mask=None) -> HeadTable:
+                 shared: str = "each", mask=None, loss: Callable[[Any, Any], Any] | None = None) -> HeadTable:
     """As headway.ablate_heads, which has the description."""
     if mode not in MODES:
         raise UsageError(f"mode: is {mode!r}; allowed: {', '.join(MODES)}")
+    if loss is not None:
+        if test is not None or probe != "ridge" or mode == "resample" or any(one is not None for one in (penalty, readout, classes)):
+            raise UsageError("loss: is given, so no readout is fitted; allowed without test, probe, penalty, readout and classes, and with mode "
+                             "'mean' or 'zero'")
+        return _own_costs(model, encoded, labels, loss, layers, mode, batch_size, heads, shared, mask)
     penalty, seed = checked_penalty(penalty), checked_seed(seed)
     if test is not None and (not isinstance(test, Mapping) or set(test) - {"mask"} != {"encoded", "labels"}):
         given = list(test) if isinstance(test, Mapping) else type(test).__name__
@@ -67,6 +72,29 @@ def ablate_heads(model, encoded: Mapping[str, Any], labels, *, test: Mapping[str
     return _costs(fitted, whole, removed, targets[order], network.rows(kept), network.row_names(kept),
                   {"mode": mode, "probe": probe, "penalty": fitted.penalty, "readout": network.used_readout,
                    "set": measured})
+
+
+def _own_costs(model, encoded: Any, labels: Any, loss: Callable[[Any, Any], Any], layers: Sequence[int] | None, mode: str,
+               batch_size: int, heads: Mapping[str, int] | None, shared: str, mask: Any) -> HeadTable:
+    """What the model's own loss rises by without each head. Each removal is a pass of the whole model."""
+    if not callable(loss):
+        raise UsageError(f"loss: is {loss!r:.60}; allowed: a function of what the model returns and of the labels of a batch")
+    network = network_of(model, "mean", batch_size, heads=names_of_heads(model) if heads is None else heads, shared=shared)
+    given = network.examples("train: encoded", encoded, mask)
+    count = examples_in({key: value for key, value in given.items()})
+    if not hasattr(labels, "__len__") or len(labels) != count:
+        raise BadDataError(f"labels: are {len(labels) if hasattr(labels, '__len__') else 'one'} for {count} examples; allowed: one for each")
+    given = network.placed("train: encoded", given)
+    with evaluating(model, batch_size, torch_attention=False):
+        network.start(given)
+        kept = network.kept(layers)
+        _, means = network.embeddings(given)
+        check_removal(network, given, means, kept)
+        whole, removed = network.own_losses(given, labels, kept, lambda layer, head: replacement_of(
+            mode, means[layer - 1], network.heads[layer - 1], head), loss)
+    rise = (removed - whole).T
+    return head_table(*network.rows(kept), {"loss_rise": rise.mean(0).numpy(), "loss_rise_error": _error(rise)}, network.row_names(kept),
+                      loss=float(whole.mean()), examples=count, mode=mode, readout="the model's own loss")
 
 
 def gradient_sensitivity(model, encoded: Mapping[str, Any], labels, *,

@@ -15,7 +15,7 @@ import torch
 
 from headway.errors import BadDataError, UsageError
 from headway.heads.network_arguments import checked_inputs
-from headway.heads.network_batches import examples_in, members_of, types_explained
+from headway.heads.network_batches import device_of, examples_in, members_of, part_of, types_explained
 from headway.heads.network_contributions import readout_weights
 from headway.heads.network_masks import checked_mask
 from headway.heads.network_removal import EXAMPLES, Network, longest, weighed
@@ -94,14 +94,16 @@ class NamedNetwork(Network):
             return array
         return super().at_real(layer, self._layouts[layer - 1].by_example(array, len(mask)), mask)
 
-    def _said(self, batch: Batch) -> Tensor:
-        """[b, S, N] or [b, N]."""
+    def _asked(self, batch: Batch) -> Any:
+        """What the model returns."""
         with types_explained(self.model, batch.given):
             if "0" in batch.given:
-                said = self.model(*batch.given.values(), **self.options)
-            else:
-                said = self.model(**batch.given, **self.options)
-        answer, count = answer_of(said), len(next(iter(batch.given.values())))
+                return self.model(*batch.given.values(), **self.options)
+            return self.model(**batch.given, **self.options)
+
+    def _said(self, batch: Batch) -> Tensor:
+        """[b, S, N] or [b, N]."""
+        answer, count = answer_of(self._asked(batch)), len(next(iter(batch.given.values())))
         if answer is None or answer.ndim not in (2, 3) or len(answer) != count:
             shape = "nothing that is a tensor" if answer is None else f"a tensor of shape {list(answer.shape)} for {count} examples"
             raise UsageError(f"model: {type(self.model).__name__} answers with {shape}; allowed: [examples, tokens, N] or [examples, N]")
@@ -220,6 +222,21 @@ class NamedNetwork(Network):
                 rows.append(self._run(batch, {layer: replacement(layer, head)}))
         return torch.cat(whole), torch.stack([torch.cat(rows) for rows in removed])
 
+    def own_losses(self, encoded: Mapping[str, Any], labels: Any, kept: Sequence[int], replacement: Callable[[int, int], Callable[[Tensor], Tensor]],
+                   loss: Callable[[Any, Any], Any]) -> tuple[Tensor, Tensor]:
+        """What `loss` says of the model as it is, [P], and without each head of the kept layers, [heads, P]."""
+        heads = list(zip(*self.rows(kept)))
+        whole, removed, begin, device = [], [[] for _ in heads], 0, device_of(self.model)
+        for batch in self._batches(encoded):
+            count = len(next(iter(batch.given.values())))
+            own = part_of(labels, begin, count, device)
+            whole.append(_checked_loss(loss(self._asked(batch), own), count))
+            for rows, (layer, head) in zip(removed, heads):
+                with self._hooked({layer: replacement(layer, head)}, count):
+                    rows.append(_checked_loss(loss(self._asked(batch), own), count))
+            begin += count
+        return torch.cat(whole), torch.stack([torch.cat(rows) for rows in removed])
+
     def started(self, encoded: Mapping[str, Any], layer: int) -> list[Batch]:
         return list(self._batches(encoded))
 
@@ -279,6 +296,17 @@ def answer_of(said: Any) -> Tensor | None:
         return said
     values = said.values() if isinstance(said, Mapping) else said if isinstance(said, (tuple, list)) else ()
     return next((value for value in values if isinstance(value, torch.Tensor)), None)
+
+
+def _checked_loss(found: Any, count: int) -> Tensor:
+    """[b]"""
+    shape = list(found.shape) if isinstance(found, torch.Tensor) else f"no shape, as a {type(found).__name__}"
+    if shape != [count]:
+        raise UsageError(f"loss: gives something of shape {shape} for {count} examples; allowed: a tensor [{count}] with a number for each, as "
+                         "reduction=\"none\" gives it; of tokens their mean in an example")
+    if not bool(found.isfinite().all()):
+        raise BadDataError("loss: gives a number that is not finite")
+    return found.detach().cpu().double()
 
 
 def _own_mask(given: Mapping[str, Any]) -> Any:

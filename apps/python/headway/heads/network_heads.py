@@ -5,7 +5,7 @@ They need PyTorch, which is loaded when they are called. headway/heads/head_remo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headway.base.signatures import with_known_arguments
@@ -22,8 +22,8 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
                  mode: str = "mean", probe: str = "ridge", penalty: float | None = None,
                  readout: str | None = None, classes: int | None = None, batch_size: int = 16,
                  seed: int = 1, heads: Mapping[str, int] | None = None, shared: str = "each",
-                 mask: ArrayLike | None = None) -> HeadTable:
-    """Remove each head of a model of transformers or PyTorch, and measure what a linear readout loses.
+                 mask: ArrayLike | None = None, loss: Callable[[Any, Any], Any] | None = None) -> HeadTable:
+    """Remove each head of a model of transformers or PyTorch, and measure what a linear readout loses, or the model itself.
 
     A ridge or logistic regression is fitted once to the embeddings of the whole network. Then the output
     of one head at a time is replaced before its output projection, and everything above is computed
@@ -72,11 +72,14 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     mask : array_like of shape (P, S), optional
         1 for a real token, 0 for padding, of a model of PyTorch. The model does not get it. Default: `attention_mask` or a
         `key_padding_mask` among named inputs.
+    loss : callable, optional
+        The model's own loss, in place of a readout: a function of what the model returns and of the labels of a batch, which gives
+        a number for each example. The labels are whatever it takes, such as token ids. It is measured on `encoded`.
 
     Returns
     -------
     HeadTable
-        Columns: `loss_rise` (of the squared error, or of the cross-entropy in nats) and `accuracy_drop` (NaN
+        Columns: `loss_rise` (of the squared error, of the cross-entropy in nats, or of `loss`) and, without `loss`, `accuracy_drop` (NaN
         where labels are real). Both are positive where the head is needed. Each has `_error`, the standard
         error of the paired differences. `attributes` has loss and accuracy of the whole network, examples,
         mode, probe, penalty, readout, and the set that was measured: `table.attributes["loss"]`.
@@ -95,7 +98,7 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     Notes
     -----
     It costs one pass of the model, and for each head a pass of the layers from its own up; for named modules a whole pass.
-    There the removal first checks itself, as `headway.rank_heads` says. Meanwhile other calls of Headway on the model wait, and the
+    Then, and with `loss`, the removal first checks itself, as `headway.rank_heads` says. Meanwhile other calls of Headway on the model wait, and the
     model is in evaluation mode. It may answer with [P, S, N], of which `readout` takes a token, or with [P, N].
 
     Contributions
@@ -107,11 +110,19 @@ def ablate_heads(model: Any, encoded: Mapping[str, Any], labels: ArrayLike, *,
     >>> table = headway.ablate_heads(model, encoded, labels, layers=[-1], mode="mean")  # doctest: +SKIP
     >>> table.grid("loss_rise")  # [layer, head]  # doctest: +SKIP
     >>> table.to_csv("heads.csv")  # doctest: +SKIP
+
+    What a language model loses, in nats a token:
+
+    >>> def loss(said, ids):
+    ...     nats = torch.nn.functional.cross_entropy(said.logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
+    ...     return nats.mean(1)
+    >>> headway.ablate_heads(model, {"input_ids": ids}, ids, loss=loss)  # doctest: +SKIP
     """
     require_torch("headway.ablate_heads")
     from headway.heads import head_removal
     return head_removal.ablate_heads(model, encoded, labels, test=test, layers=layers, mode=mode, probe=probe, penalty=penalty,
-                                     readout=readout, classes=classes, batch_size=batch_size, seed=seed, heads=heads, shared=shared, mask=mask)
+                                     readout=readout, classes=classes, batch_size=batch_size, seed=seed, heads=heads, shared=shared, mask=mask,
+                                     loss=loss)
 
 
 @with_known_arguments

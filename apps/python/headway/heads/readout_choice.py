@@ -46,6 +46,23 @@ def network_of(model: Any, readout: str | None, batch_size: int, grouped: bool =
     return NamedNetwork(model, named_projections(model, heads), readout, batch_size, shared)
 
 
+def names_of_heads(model: Any) -> dict[str, int]:
+    """The modules that project the heads of a model of a known kind, or every torch.nn.MultiheadAttention, with their numbers of heads.
+
+    Errors: UsageError for any other model.
+    """
+    try:
+        check_model(model)
+        places = Network(model, None, 1).projections
+    except UsageError:
+        heads = attention_modules(model) if hasattr(model, "named_modules") else {}
+        if not heads:
+            raise
+        return heads
+    names = {id(module): name for name, module in model.named_modules()}
+    return {names[id(place.module)]: place.heads for place in places}
+
+
 def prepare(network: Network, encoded: Mapping[str, Any]) -> None:
     """Chooses the readout where the caller has left it open: the last token of a causal model, the first of any other.
 
