@@ -49,13 +49,16 @@ class LatentsJob final : public JobFor<LatentsResult, TrainStart> {
                         {"examples", wanted.examples},
                         {"weights", word_of(wanted.weights)}});
     }
-    return wrapped(
-        fmt::format("{}: {}, {}{}\n{} codes of training tasks and {} of held-out tasks each, {} "
-                    "weights\n"
-                    "output {}\n",
-                    study.name, word_of(study.task.kind()), count_text(count, "network"),
-                    trained_ ? "" : ", which are trained first", wanted.examples, wanted.examples,
-                    word_of(wanted.weights), request.output.empty() ? "none" : request.output));
+    return wrapped(fmt::format(
+        "{}: {}, {}{}\n{}{} codes of training tasks and {} of held-out tasks each, {} "
+        "weights\n"
+        "output {}\n",
+        study.name, word_of(study.task.kind()), count_text(count, "network"),
+        trained_     ? ""
+        : count == 1 ? ", which is trained first"
+                     : ", which are trained first",
+        study.task.kind() == TaskKind::kArrays ? "up to " : "", wanted.examples, wanted.examples,
+        word_of(wanted.weights), request.output.empty() ? "none" : request.output));
   }
   LatentsResult compute(Observer& observer) override {
     if (trained_) return headway::latents(networks_, make_task_, observer);
