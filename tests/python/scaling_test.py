@@ -3,6 +3,7 @@
 import math
 import re
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,24 @@ class Axes(unittest.TestCase):
     def test_results_are_joined(self):
         (axis,) = scaling.axes_of([result_of([run_of({"train.layers": str(layers)}, 0.1)]) for layers in (2, 4)])
         self.assertEqual(axis.values, [2.0, 4.0])
+
+    def test_other_tasks_and_other_metrics_are_no_line(self):
+        few, many = (result_of([run_of({"train.layers": str(layers)}, 0.1)]) for layers in (2, 4))
+        elsewhere = replace(many, study="other", provenance={"study_toml": STUDY.replace("fuzzy_logic", "sraven")})
+        classes = replace(many, runs=tuple(replace(run, final={"held_out": {"accuracy": 0.5}}) for run in many.runs))
+        for other in (elsewhere, classes):
+            self.assertEqual(scaling.axes_of([few, other]), [])
+            with self.assertRaisesRegex(headway.BadDataError, "scaling, which needs runs that differ in a number"):
+                figures.draw_all([few, other], only=["scaling"])
+        renamed = figures.draw_all([few, replace(many, study="other")], only=["scaling"])["scaling"]
+        self.assertIn("sweep, other", renamed._suptitle.get_text())
+
+    def test_a_split_at_one_value_is_not_drawn(self):
+        few, many = (run_of({"train.layers": str(layers)}, 0.1) for layers in (2, 4))
+        few.final["test"] = {"r2": 0.3}
+        self.assertEqual(len(figures.draw_all(result_of([few, many]), only=["scaling"])["scaling"].axes), 1)
+        del few.final["held_out"]
+        self.assertFalse(scaling.available([result_of([few, many])]))
 
     def test_crossed_seeds_have_a_line_for_each_seed_of_the_data(self):
         crossed = [run_of({"train.layers": str(layers), "task.seed": str(data)}, 0.1, seed)

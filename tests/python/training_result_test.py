@@ -14,7 +14,7 @@ import headway
 from headway import cli, figures
 from headway.figures import learning
 from headway.report import training
-from headway.results.table import measured_text, table
+from headway.results.table import cells, measured_text, table
 from headway.results.training_results import mean_and_error
 from synthetic_results import Task, write_result
 
@@ -73,6 +73,18 @@ def end_otherwise(path, outcomes):
                 values[:, 6] = -1e30
                 del run[f"curves/{split}"]
                 run.create_dataset(f"curves/{split}", data=values).attrs["columns"] = columns
+
+
+def rename_metrics(path, first, second):
+    """Puts other names in place of r2 and r2_pooled, as another task has them, and another study."""
+    with h5py.File(path, "a") as file:
+        file.attrs["study"] = first
+        for run in file["runs"].values():
+            for split in ("held_out", "unknown_terms"):
+                curve, final = run[f"curves/{split}"], run[f"final/{split}"]
+                curve.attrs["columns"] = curve.attrs["columns"].replace("r2,r2_pooled", f"{first},{second}")
+                final.attrs[first] = final.attrs["r2"]
+                del final.attrs["r2"]
 
 
 class TrainingResultTest(unittest.TestCase):
@@ -134,6 +146,16 @@ class Reading(TrainingResultTest):
                 with self.assertRaisesRegex(headway.BadDataError, words):
                     headway.read_result(self.file)
 
+    def test_pooled_r2_is_the_main_metric_where_it_stands_alone(self):
+        rename_metrics(self.file, "r2_pooled", "other")
+        result = headway.read_result(self.file)
+        self.assertEqual(result.runs[0].curves["held_out"].main_metric, "r2_pooled")
+        header, rows = cells(result)
+        self.assertIn("held_out r2_pooled", header)
+        self.assertNotIn("nan", rows[0][header.index("held_out r2_pooled")])
+        axes = figures.draw_all(result)["learning_curves"].axes[0]
+        self.assertEqual(axes.get_ylabel(), "$R^2$ (pooled)")
+
     def test_mean_and_error(self):
         mean, error = mean_and_error(np.array([[1.0, 2.0], [3.0, 2.0], [5.0, 2.0]]))
         np.testing.assert_allclose(mean, [3.0, 2.0])
@@ -194,7 +216,7 @@ class LearningCurves(TrainingResultTest):
         shorter = {name: values[:2] for name, values in runs[0].curves["held_out"].columns.items()}
         runs[0].curves["held_out"].columns.clear()
         runs[0].curves["held_out"].columns.update(shorter)
-        steps, mean, error = learning.series(runs, "held_out")
+        steps, mean, error = learning.series(runs, "held_out", "r2")
         np.testing.assert_array_equal(steps, STEPS[:2])
         np.testing.assert_allclose(mean, r2_at("hyla", 2)[:2])
         np.testing.assert_allclose(error, 0.1 / np.sqrt(3))
@@ -262,6 +284,27 @@ class LearningCurves(TrainingResultTest):
         drawn = figures.draw_all([headway.read_result(self.file), headway.read_result(other)])
         self.assertEqual(len(drawn["learning_curves"].axes[0].lines), 4)  # and the ceiling
 
+    def test_results_without_a_common_metric_are_refused(self):
+        other = self.folder / "other.h5"
+        write_training_result(other, labels=("linear",), seeds=(4,))
+        rename_metrics(other, "accuracy", "perplexity")
+        with self.assertRaisesRegex(headway.BadDataError, "small.h5 has r2, .*other.h5 has accuracy.*plot each result alone"):
+            figures.draw_all([headway.read_result(self.file), headway.read_result(other)])
+
+    def test_results_share_the_metric_that_all_have(self):
+        other = self.folder / "other.h5"
+        write_training_result(other, labels=("linear",), seeds=(4,))
+        rename_metrics(other, "r2_pooled", "other")
+        with h5py.File(other, "a") as file:  # and a split of its own
+            file.move("runs/0/curves/unknown_terms", "runs/0/curves/test")
+        figure = figures.draw_all([headway.read_result(self.file), headway.read_result(other)])["learning_curves"]
+        held_out, unknown, test, _ = figure.axes
+        self.assertEqual([axes.get_ylabel() for axes in (held_out, unknown, test)], ["$R^2$ (pooled)", "$R^2$", "$R^2$ (pooled)"])
+        np.testing.assert_allclose(held_out.lines[0].get_ydata(), 0.0)  # softmax, r2_pooled
+        self.assertEqual(len(test.lines), 1)
+        self.assertIn("small, r2_pooled", figure._suptitle.get_text())
+        figures.rendered(figure)
+
     def test_seeds_in_several_results_are_one_line(self):
         other = self.folder / "other.h5"
         write_training_result(other, labels=("hyla",), seeds=(4,))
@@ -270,7 +313,7 @@ class LearningCurves(TrainingResultTest):
         self.assertEqual(len(held_out.lines), 3)  # softmax, hyla, the ceiling
         together = [*results[0].runs_of("hyla"), *results[1].runs_of("hyla")]
         self.assertEqual([run.seed for run in together], [1, 2, 3, 4])
-        np.testing.assert_allclose(held_out.lines[1].get_ydata(), learning.series(together, "held_out")[1])
+        np.testing.assert_allclose(held_out.lines[1].get_ydata(), learning.series(together, "held_out", "r2")[1])
         self.assertEqual([text.get_text() for text in costs.texts].count("hyla"), 1)
         # Runs with other settings are a line of their own.
         longer = self.folder / "longer.h5"

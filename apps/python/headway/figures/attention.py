@@ -44,7 +44,7 @@ def draw_weights(results: Sequence[Result], options: PlotOptions) -> Figure:
     if several:
         _minima(panels[-1], point)
     style.head_line(figure, "Learned attention", result, point.temperature,
-                    style.counted(len(point.minima), "minimum" if len(point.minima) == 1 else "minima"))
+                    style.counted(len(point.minima), "minimum"))
     return figure
 
 

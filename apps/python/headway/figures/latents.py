@@ -291,8 +291,7 @@ def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
     first = results[0]
     rows = [((f"{result.study}: " if len(results) > 1 else "") + result.name_of(label, between="\n"),
              result.runs_of(label)) for result in results for label in result.labels]
-    metric = next((name for name in ("r2", "bits_per_byte", "accuracy")
-                   if name in next(iter(first.runs[0].evaluations.values()))), "loss")
+    metric = learning.metric_of(results, first.splits[0], lambda run: run.evaluations)
     longest = max(len(line) for label, _ in rows for line in label.splitlines())
     figure = style.new_figure(2.2 + 1.1 * len(first.splits) + LETTER_INCHES * max(0, longest - SHORT), 3.3)
     axes = figure.subplots()
@@ -309,11 +308,11 @@ def draw_evaluation(results: Sequence, options: PlotOptions) -> Figure:
                           yerr=[np.nan_to_num(error)], fmt="o", color=colour, capsize=2.0,
                           label=label if place == 0 else None)
     axes.set_xticks(range(len(first.splits)), [split.replace("_", " ") for split in first.splits])
-    axes.set_ylabel({"r2": "$R^2$", "bits_per_byte": "bits per byte"}.get(metric, metric))
+    axes.set_ylabel(learning.METRIC_NAMES[metric])
     learning.end_axis(axes, metric)
     style.light_grid(axes)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     seeds = len({run.seed for _, runs in rows for run in runs})
-    style.head_line(figure, "Trained networks on other data", replace(first, provenance={}), None,
+    style.head_line(figure, "Trained networks on other data", [replace(result, provenance={}) for result in results], None,
                     style.counted(seeds, "seed"), *(["bars: ± 1 standard error over seeds"] if seeds > 1 else []))
     return figure

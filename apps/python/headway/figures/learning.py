@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,15 +16,15 @@ from matplotlib.ticker import MaxNLocator
 from headway.errors import BadDataError
 from headway.figures import style
 from headway.figures.selection import PlotOptions
-from headway.results.training_results import TrainingResult, TrainedRun, mean_and_error
+from headway.results.training_results import TrainingResult, TrainedRun, mean_and_error, shared_metric
 from headway.results.training_settings import RunSettings, are_crossed, distinct_runs, settings_of
 
 LINES = 8  # of the table at the right; with fewer, the rest of its height stays empty
 NAME_INCHES, LETTER_INCHES, COST_INCHES = 1.5, 0.086, 3.0  # of the table: variants, and the rest
 DASHES = ("-", "--", ":", "-.")
 METRIC_NAMES = {"r2": "$R^2$", "accuracy": "accuracy", "bits_per_byte": "bits per byte",
-                "loss": "loss"}
-LARGEST_IS_ONE = {"r2": None, "accuracy": 0.0}  # metrics that are at most 1, and the least that they can be
+                "r2_pooled": "$R^2$ (pooled)", "loss": "loss"}
+LARGEST_IS_ONE = {"r2": None, "r2_pooled": None, "accuracy": 0.0}  # metrics that are at most 1, and the least that they can be
 
 
 def available(results: Sequence[TrainingResult]) -> bool:
@@ -42,10 +43,11 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     del options
     left_out = unfinished(results)
     results = [result.finished for result in results]
-    first = next((result for result in results if result.splits), None)
-    if first is None:
+    metrics = {split: metric_of(results, split, lambda run: {name: curve.columns for name, curve in run.curves.items()})
+               for split in dict.fromkeys(split for result in results for split in result.splits)}
+    if not metrics:
         raise BadDataError(f"{results[0].file}: no split was evaluated, so there is no curve to draw")
-    rows, splits = _rows(results), first.splits
+    rows, splits = _rows(results), list(metrics)
     names = max(NAME_INCHES, LETTER_INCHES * max(len(name) for name, _ in rows))
     costs = names + COST_INCHES
     figure = style.new_figure(3.1 * len(splits) + costs, 3.5)
@@ -54,23 +56,39 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     looks = [_look(index) for index in range(len(rows))]
     ceiling = False
     batch = _batch(results)
-    for axes, split in zip(panels, splits):
+    for axes, (split, metric) in zip(panels, metrics.items()):
         for (name, runs), look in zip(rows, looks):
-            _curve(axes, split, runs, name, look)
-        ceiling |= draw_ceiling(axes, split, _metric(first.runs, split), [run for _, runs in rows for run in runs])
+            _curve(axes, split, metric, runs, name, look)
+        ceiling |= draw_ceiling(axes, split, metric, [run for _, runs in rows for run in runs])
         axes.set_title(split.replace("_", " "))
         axes.set_xlabel(f"training step{batch}")
         axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.set_ylabel(METRIC_NAMES.get(_metric(first.runs, split), ""))
-        end_axis(axes, _metric(first.runs, split))
+        axes.set_ylabel(METRIC_NAMES[metric])
+        end_axis(axes, metric)
         style.light_grid(axes)
     _costs(panels[-1], rows, looks, names / costs)
     # All seeds are shown, so the line does not name the seed of the study.
-    style.head_line(figure, "Learning curves", replace(first, provenance={}), None, _seeds_text(results),
+    style.head_line(figure, "Learning curves", [replace(result, provenance={}) for result in results], None, _seeds_text(results),
                     *(["bands: ± 1 standard error over seeds"] if any(len(runs) > 1 for _, runs in rows) else []),
                     *(["dashed: best possible score"] if ceiling else []),
                     *([f"runs left out: {left_out}"] if left_out else []))
     return figure
+
+
+def metric_of(results: Sequence, split: str, evaluations: Callable[[Any], Mapping[str, Any]]) -> str:
+    """The main metric that the networks of all results have of a split; `evaluations` of a run has names of metrics by split.
+
+    Errors: BadDataError where they share none: on one axis would stand different quantities.
+    """
+    found = [(result, [evaluations(run)[split] for run in result.runs if split in evaluations(run)]) for result in results]
+    found = [(result, tables) for result, tables in found if tables]
+    tables = found[0][1][:1] if len(found) == 1 else [names for _, several in found for names in several]
+    metric = shared_metric(tables)
+    if metric is None:
+        each = ", ".join(f"{result.file} has {shared_metric(tables[:1])}" for result, tables in found)
+        raise BadDataError(f"{results[0].file}: its networks and the others have no metric of the split {split} in common, so they "
+                           f"cannot share a figure ({each}); plot each result alone")
+    return metric
 
 
 def end_axis(axes: Axes, metric: str) -> None:
@@ -129,18 +147,11 @@ def _look(index: int) -> dict[str, str]:
     return {"color": style.OVERLAY[index % count], "linestyle": DASHES[index // count % len(DASHES)]}
 
 
-def _metric(runs: Sequence[TrainedRun], split: str) -> str:
-    return next((run.curves[split].main_metric for run in runs if split in run.curves), "loss")
-
-
-def series(runs: Sequence[TrainedRun], split: str, metric: str | None = None
-           ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Steps that every run has, mean and standard error of the metric there (the split's main one)."""
-    curves = [run.curves[split] for run in runs if split in run.curves
-              and (metric is None or metric in run.curves[split].columns)]
+def series(runs: Sequence[TrainedRun], split: str, metric: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps that every run has, mean and standard error of the metric there."""
+    curves = [run.curves[split] for run in runs if split in run.curves and metric in run.curves[split].columns]
     if not curves:
         return np.zeros(0), np.zeros(0), np.zeros(0)
-    metric = metric or curves[0].main_metric
     steps = curves[0].steps
     for curve in curves[1:]:
         steps = np.intersect1d(steps, curve.steps)
@@ -148,9 +159,11 @@ def series(runs: Sequence[TrainedRun], split: str, metric: str | None = None
     return steps, *mean_and_error(np.array(values))
 
 
-def _curve(axes: Axes, split: str, runs: Sequence[TrainedRun], name: str,
+def _curve(axes: Axes, split: str, metric: str, runs: Sequence[TrainedRun], name: str,
            look: dict[str, str]) -> None:
-    steps, mean, error = series(runs, split)
+    steps, mean, error = series(runs, split, metric)
+    if len(steps) == 0:  # of another result, which has not this split; matplotlib's layout fails on an empty line
+        return
     axes.plot(steps, mean, **look, label=name, marker="o" if len(steps) < 2 else None)
     if np.isfinite(error).any():
         axes.fill_between(steps, mean - error, mean + error, color=look["color"], alpha=0.2,

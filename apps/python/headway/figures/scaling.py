@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,13 +15,14 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from headway.errors import BadDataError
 from headway.figures import learning, style
 from headway.figures.selection import PlotOptions
-from headway.results.training_results import MAIN_METRICS, TrainedRun, TrainingResult, mean_and_error
+from headway.results.training_results import TrainedRun, TrainingResult, mean_and_error, shared_metric
 from headway.results.training_settings import RunSettings, Value, are_crossed, distinct_runs
 
 DATA_SEED = "task.seed"
 AXIS_NAMES = {"train.steps": "training examples seen", "train.heads": "heads per layer",
               "task.held_out": "share of the tasks held out", "train.width_multiplier": "width multiplier"}
 LOGARITHMIC_FROM = 4.0  # the axis is logarithmic if its largest value is at least this many times the smallest
+TASK = ("task.kind", "task.file")  # nothing can be said of numbers between one task and another
 NOT_SHOWN = ("train", "validation")  # splits
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 3.1, 2.7, 1.5  # inches
 
@@ -52,7 +54,7 @@ class Axis:
 
 def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
     """The numbers that change over the runs, each with its lines. The runs of a line differ only in this number and in
-    settings that follow from it. A line has at least two values."""
+    settings that follow from it; they have the same task and the same metrics. A line has at least two values."""
     scored = _scored(results)
     keys = list(dict.fromkeys(key for one in scored for key in one.settings))
     changing = [key for key in keys if len({one.settings.get(key) for one in scored}) > 1]
@@ -64,7 +66,7 @@ def axes_of(results: Sequence[TrainingResult]) -> list[Axis]:
         if any(_follows(axis.key, key, known) and _follows(key, axis.key, known) for axis in axes):
             continue  # two numbers that change together are one axis
         lines = _lines(known, key, [other for other in changing
-                                    if other != key and not _follows(other, key, known)])
+                                    if other != key and (other in TASK or not _follows(other, key, known))])
         if lines:
             axes.append(Axis(key, lines))
     return axes
@@ -91,7 +93,8 @@ def _follows(key: str, leader: str, runs: Sequence[RunSettings]) -> bool:
 def _lines(runs: Sequence[RunSettings], key: str, others: Sequence[str]) -> tuple[Line, ...]:
     found: dict[tuple[Value | None, ...], dict[float, list[TrainedRun]]] = {}
     for one in runs:
-        at = found.setdefault(tuple(one.settings.get(other) for other in others), {})
+        metrics = sorted({str(shared_metric([names])) for names in one.run.final.values()})
+        at = found.setdefault((*(one.settings.get(other) for other in others), ",".join(metrics)), {})
         at.setdefault(_place(one, key), []).append(one.run)
     kept = {values: line for values, line in found.items() if len(line) > 1}
     differing = [len({values[column] for values in kept}) > 1 for column in range(len(others))]
@@ -112,37 +115,42 @@ def _place(one: RunSettings, key: str) -> float:
 
 
 def available(results: Sequence[TrainingResult]) -> bool:
-    return bool(axes_of(results) and _splits(results))
+    return bool(_splits(axes_of(results)))
 
 
-def _splits(results: Sequence[TrainingResult]) -> list[str]:
-    return [split for split in dict.fromkeys(name for result in results for run in result.finished.runs for name in run.final)
-            if split not in NOT_SHOWN]
+def _splits(axes: Sequence[Axis]) -> list[str]:
+    """The splits that some line has at two of its values."""
+    values: dict[str, int] = {}
+    for line in (line for axis in axes for line in axis.lines):
+        found = Counter(split for runs in line.runs.values() for split in dict.fromkeys(name for run in runs for name in run.final))
+        values |= {split: max(count, values.get(split, 0)) for split, count in found.items()}
+    return [split for split, count in values.items() if count > 1 and split not in NOT_SHOWN]
 
 
 def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     """The main metric at the end of training, mean and standard error over seeds: a row for each split, a column for each
     number. Colours are variants, dashes are the other numbers that change. Runs that did not end are left out."""
     del options
-    columns, splits = axes_of(results), _splits(results)
-    if not columns or not splits:
+    columns = axes_of(results)
+    metrics = {split: learning.metric_of([result.finished for result in results], split, lambda run: run.final)
+               for split in _splits(columns)}
+    if not metrics:
         raise BadDataError(f"{results[0].file}: has no runs that differ in a number alone")
     variants = list(dict.fromkeys(line.words for axis in columns for line in axis.lines))
     colours = {words: style.OVERLAY[index % len(style.OVERLAY)] for index, words in enumerate(variants)}
     widths = [PANEL_WIDTH] * len(columns) + ([LEGEND_WIDTH] if len(variants) > 1 else [])
-    figure = style.new_figure(sum(widths) + 0.3, PANEL_HEIGHT * len(splits) + 0.9)
-    grid = figure.add_gridspec(len(splits), len(widths), width_ratios=widths)
-    panels = [[figure.add_subplot(grid[row, column]) for column in range(len(columns))] for row in range(len(splits))]
+    figure = style.new_figure(sum(widths) + 0.3, PANEL_HEIGHT * len(metrics) + 0.9)
+    grid = figure.add_gridspec(len(metrics), len(widths), width_ratios=widths)
+    panels = [[figure.add_subplot(grid[row, column]) for column in range(len(columns))] for row in range(len(metrics))]
     for row in panels:
         for axes in row[1:]:
             axes.sharey(row[0])
             axes.tick_params(labelleft=False)
     ceiling = False
-    for row, split in zip(panels, splits):
+    for row, (split, metric) in zip(panels, metrics.items()):
         for axes, axis in zip(row, columns):
-            ceiling |= _panel(axes, axis, split, colours)
-        runs = [run for line in columns[0].lines for found in line.runs.values() for run in found]
-        row[0].set_ylabel(f"{split.replace('_', ' ')}: {learning.METRIC_NAMES.get(_metric(runs, split), 'loss')}")
+            ceiling |= _panel(axes, axis, split, metric, colours)
+        row[0].set_ylabel(f"{split.replace('_', ' ')}: {learning.METRIC_NAMES[metric]}")
     for axes, axis in zip(panels[-1], columns):
         axes.set_xlabel(axis.name)
     for axes, axis in zip(panels[0], columns):
@@ -151,7 +159,8 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
         _name_colours(figure.add_subplot(grid[:, -1]), colours)
     seeds = {len(found) for axis in columns for line in axis.lines for found in line.runs.values()}
     left_out = learning.unfinished(results)
-    style.head_line(figure, "Scores at the end of training", replace(results[0], provenance={}), None, _seeds_text(seeds),
+    style.head_line(figure, "Scores at the end of training", [replace(result, provenance={}) for result in results], None,
+                    _seeds_text(seeds),
                     *(["bars: ± 1 standard error over seeds"] if max(seeds) > 1 else []),
                     *(["dashed: best possible score"] if ceiling else []),
                     *([f"runs left out: {left_out}"] if left_out else []))
@@ -164,13 +173,8 @@ def _seeds_text(counts: Collection[int]) -> str:
     return f"{few} to {most} seeds" if few < most else f"{most} seed{'s' if most > 1 else ''}"
 
 
-def _metric(runs: Sequence[TrainedRun], split: str) -> str:
-    return next((name for run in runs for name in MAIN_METRICS if name in run.final.get(split, {})), "loss")
-
-
-def _panel(axes: Axes, axis: Axis, split: str, colours: Mapping[tuple[str, ...], str]) -> bool:
+def _panel(axes: Axes, axis: Axis, split: str, metric: str, colours: Mapping[tuple[str, ...], str]) -> bool:
     runs = [run for line in axis.lines for found in line.runs.values() for run in found]
-    metric = _metric(runs, split)
     numbers = _numbers(axis)
     for line in axis.lines:
         at = {value: [run.final[split][metric] for run in found if metric in run.final.get(split, {})]

@@ -34,6 +34,7 @@ GAUSSIAN_PROCESS = "#4d4d4d"
 OVERLAY = (THEORY, CORRECTED, SAMPLES, "#CC79A7", "#E69F00", "#56B4E9")
 DIVERGING = "RdBu_r"
 
+STUDIES_UP_TO, VALUES_UP_TO = 3, 6  # of several results, that the line above a figure names
 FORMATS = ("png", "pdf", "svg")
 DOTS_PER_INCH = 160
 _SETTINGS = {
@@ -126,20 +127,11 @@ def save(figure: Figure, file_path: Path, overwrite: bool = True) -> None:
     write_bytes(rendered(figure, file_path.suffix[1:]), file_path, overwrite)
 
 
-def head_line(figure: Figure, title: str, result: Result, temperature: float | None, *more: str,
+def head_line(figure: Figure, title: str, results: Result | Sequence[Result], temperature: float | None, *more: str,
               study: bool = True) -> None:
-    """The lines above the panels: a title that says what is drawn, and below it the study, T where all is drawn at one, the
-    number of training examples, the seed, and whatever `more` there is to know. Both are broken where the figure is
-    narrow."""
-    parts = [plain(result.study)] if study else []
-    if temperature is not None:
-        parts.append(temperature_text(result, temperature))
-    if result.train_labels is not None:
-        parts.append(f"{counted(len(result.train_labels), 'training example')}")
-    if "seed" in result.provenance:
-        parts.append(f"seed {result.provenance['seed']}")
-    if result.partial:
-        parts.append("partial result")
+    """The lines above the panels: a title that says what is drawn, and below it what _about() says, and whatever `more` there is
+    to know. Both are broken where the figure is narrow."""
+    parts = _about(results if isinstance(results, Sequence) else [results], temperature, study)
     width = figure.get_size_inches()[0]
     room = width - 2 * _HEAD_MARGIN
     titles = _broken(title.split(" "), room, _TITLE_FONT, " ")
@@ -157,9 +149,37 @@ def head_line(figure: Figure, title: str, result: Result, temperature: float | N
                 linespacing=_LINE_SPACING)
 
 
+def _about(results: Sequence[Result], temperature: float | None, study: bool) -> list[str]:
+    """The study, T where all is drawn at one, the number of training examples, the seed: of several results each value."""
+    studies = list(dict.fromkeys(plain(result.study) for result in results))
+    parts = [", ".join(studies) if len(studies) <= STUDIES_UP_TO else counted(len(studies), "study")] if study else []
+    if temperature is not None:
+        texts = {temperature_text(result, temperature) for result in results}
+        parts.append(texts.pop() if len(texts) == 1 else f"T = {temperature:g}")
+    counts = sorted({len(result.train_labels) for result in results if result.train_labels is not None})
+    if counts:
+        parts.append(_values([f"{count:,}".replace(",", "\u2009") for count in counts])
+                     + f" training example{'' if counts == [1] else 's'}")
+    seeds = sorted({int(result.provenance["seed"]) for result in results if "seed" in result.provenance})
+    if seeds:
+        parts.append(f"seed{'' if len(seeds) == 1 else 's'} {_values(list(map(str, seeds)))}")
+    partial = sum(result.partial for result in results)
+    if partial:
+        parts.append("partial result" if len(results) == 1 else f"{partial} of {len(results)} results partial")
+    return parts
+
+
+def _values(values: Sequence[str]) -> str:
+    """"40", "40, 80 and 160"; of many the first and the last: "1 to 20"."""
+    if len(values) > VALUES_UP_TO:
+        return f"{values[0]} to {values[-1]}"
+    return " and ".join(filter(None, (", ".join(values[:-1]), values[-1])))
+
+
 def counted(count: int, noun: str) -> str:
-    """"1 seed", "3 seeds", "10 000 training examples"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", "\u2009")
+    """"1 seed", "3 seeds", "4 minima", "10 000 training examples"."""
+    many = {"minimum": "minima", "study": "studies"}.get(noun, f"{noun}s")
+    return f"{count:,} {noun if count == 1 else many}".replace(",", "\u2009")
 
 
 _HEAD_FONT = FontProperties(family="DejaVu Sans", size=8.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from headway.results.reading import Group, Sizes, attribute
 from headway.results.records import Numbers, record
 from headway.results.runs import Runs
 
-MAIN_METRICS = ("r2", "bits_per_byte", "accuracy")
+# The program's order: of one of the first three, else the first that an evaluation has. That is r2_pooled.
+MAIN_METRICS = ("r2", "bits_per_byte", "accuracy", "r2_pooled")
 
 
 @record()
@@ -47,8 +48,8 @@ class Curve(Brief):
 
     @property
     def main_metric(self) -> str:
-        """str: r2, bits_per_byte or accuracy, the first that is there; else "loss"."""
-        return next((name for name in MAIN_METRICS if name in self.columns), "loss")
+        """str: r2, bits_per_byte, accuracy or r2_pooled, the first that is there; else "loss"."""
+        return shared_metric([self.columns]) or "loss"
 
 
 @record("run", lists=True, ceilings="ceiling")
@@ -135,6 +136,13 @@ class TrainingResult(Runs[TrainedRun]):
         """tuple of str: the splits that were evaluated, in the order of the task."""
         return tuple(dict.fromkeys(split for run in self.runs for split in run.curves
                                    if split != "train"))
+
+
+def shared_metric(evaluations: Sequence[Collection[str]]) -> str | None:
+    """The first main metric that all of these have; "loss" where none has one. None where they have different ones: then their
+    losses are different quantities, too."""
+    return next((name for name in MAIN_METRICS if all(name in names for names in evaluations)),
+                None if any(name in names for names in evaluations for name in MAIN_METRICS) else "loss")
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
