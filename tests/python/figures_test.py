@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure
 
 import headway
 from headway import cli, figures
-from headway.figures import selection
+from headway.figures import selection, style
 from headway.base.ranks import rank_correlation
 from headway.report import write_report
 from synthetic_results import Task, write_result
@@ -112,6 +113,47 @@ class Contents(FigureTest):
         self.assertEqual(figure.axes[0].get_legend_handles_labels()[1][-2:],
                          ["posterior samples (exact)", "posterior samples (exact) 2"])
 
+    def test_samples_without_a_theory_of_their_own_name_their_file(self):
+        narrow, wide = (replace(self.results["solve"], points=self.results["solve"].points[part], file=Path(f"{name}.h5"))
+                        for name, part in (("narrow", slice(2)), ("wide", slice(1, None))))
+        sampled = self.results["sample"]
+        axes = figures.draw_all([narrow, wide, sampled], only=["accuracy_against_width"])["accuracy_against_width"].axes[0]
+        labels = axes.get_legend_handles_labels()[1]
+        self.assertEqual(labels[:3], ["hmm-synthetic (narrow)", "hmm-synthetic (wide)", "hmm-synthetic (sample): samples (exact)"])
+        other = replace(narrow, provenance={"data_hash": "another"})  # the theory of the samples is that of `wide`
+        axes = figures.draw_all([wide, sampled, other], only=["accuracy_against_width"])["accuracy_against_width"].axes[0]
+        self.assertIn("hmm-synthetic (sample): samples (exact)", axes.get_legend_handles_labels()[1])
+
+    def test_a_theory_that_another_result_holds_is_drawn_once(self):
+        solved = self.results["solve"]
+        plain = [replace(result, points=tuple(replace(point, attributes={**point.attributes, "accuracy": math.nan})  # of numbers
+                                              for point in result.points)) for result in (solved, self.results["align"])]
+        part = replace(plain[0], points=plain[0].points[:1])
+        axes = figures.draw_all([part, *plain], only=["accuracy_against_width"])["accuracy_against_width"].axes[0]
+        self.assertEqual([name for name in axes.get_legend_handles_labels()[1] if "Gaussian" not in name and "corr" not in name],
+                         ["theory (saddle point)"])
+        labelled = figures.draw_all(plain, figures.PlotOptions(labels=("a", "b")), ["accuracy_against_width"])
+        self.assertEqual(sum(text.get_text().startswith("GP") for text in labelled["accuracy_against_width"].axes[0].texts), 1)
+
+    def test_all_samplers_are_named(self):
+        first, *others = self.results["sample"].points
+        other = replace(first, attributes={**first.attributes, "method": "collapsed"})
+        result = replace(self.results["sample"], points=(other, *others))
+        figure = figures.draw_all(result, only=["accuracy_against_width"])["accuracy_against_width"]
+        self.assertIn("posterior samples (collapsed, exact)", figure.axes[0].get_legend_handles_labels()[1])
+
+    def test_the_head_line_tells_what_differs_between_results(self):
+        solved = self.results["solve"]
+        fewer = replace(solved, study="fewer", train_labels=solved.train_labels[:8], partial=True,
+                        provenance=solved.provenance | {"seed": 9, "data_hash": "another"})
+        said = figures.draw_all([solved, fewer], only=["accuracy_against_width"])["accuracy_against_width"]._suptitle.get_text()
+        for words in ("8 and 24 training examples", f"seeds {solved.provenance['seed']} and 9", "1 of 2 results partial"):
+            self.assertIn(words, said)
+
+    def test_counted(self):
+        self.assertEqual([style.counted(1, "minimum"), style.counted(4, "minimum"), style.counted(3, "seed")],
+                         ["1 minimum", "4 minima", "3 seeds"])
+
     def test_samples_lie_over_the_theory(self):
         axes = self.draw("accuracy_against_width", "solve", "sample").axes[0]
         bars = next(c for c in axes.containers if c.get_label() == "posterior samples (exact)")
@@ -119,8 +161,10 @@ class Contents(FigureTest):
                                       [p.accuracy for p in self.results["sample"].points])
 
     def test_names_of_close_limits_do_not_overlap(self):
-        figure = self.draw("accuracy_against_width", "solve", "other", "solve",
-                           labels=("a", "b", "c"))
+        solved = self.results["solve"]
+        results = [solved, self.results["other"], replace(solved, provenance={"data_hash": "another"})]
+        figure = figures.draw_all(results, figures.PlotOptions(labels=("a", "b", "c")), ["accuracy_against_width"]
+                                  )["accuracy_against_width"]
         figure.canvas.draw()
         boxes = [text.get_window_extent() for text in figure.axes[0].texts]
         self.assertEqual(len(boxes), 3)

@@ -14,8 +14,8 @@ from matplotlib.lines import Line2D
 
 from headway.errors import UsageError
 from headway.figures import style
-from headway.figures.selection import (PlotOptions, are_equal, common_temperatures, points_at, width_axis,
-                                       width_value)
+from headway.figures.selection import (PlotOptions, are_equal, common_temperatures, points_at, samplers,
+                                       width_axis, width_value)
 from headway.results import monte_carlo
 from headway.results.result import Point, Result
 
@@ -53,7 +53,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     title = f"{label[0].upper()}{label[1:]} against the width"
     if alone:
         bands = _temperatures(axes, main, temperatures, measure)
-        style.head_line(figure, title, main, None, *about_test_set(main, bands))
+        style.head_line(figure, title, main, None, *about_test_set([main], bands))
     else:
         series = [_Series(*one) for one in zip(results, names, common_temperatures(results, options))]
         bands = _results(axes, series, options, measure)
@@ -61,8 +61,9 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         drawn = [monte_carlo.by_chains(point) for one in series if one.result.kind == "sample"
                  for point in one.points if math.isfinite(measure_error(point))]
         common = are_equal([one.temperature for one in series])
-        style.head_line(figure, title, main, series[0].temperature if common else None,
-                        *([] if common else ["the temperatures differ: see the legend"]), *about_test_set(main, bands),
+        style.head_line(figure, title, results, series[0].temperature if common else None,
+                        *([] if common else ["the temperatures differ: see the legend"]), *about_test_set(
+                            [one for one in results if one.kind != "sample"] or results, bands),
                         *([f"bars: {monte_carlo.bars_text(drawn)}"] if drawn else []),
                         study=same or options.limits_only)
     width_axis(axes, [point for result in results for point in result.points
@@ -88,13 +89,14 @@ class _Series:
 
 
 def result_names(results: Sequence[Result]) -> tuple[str, ...]:
-    """A name for each result: its study. Where studies share it, the file stands behind. Samples have the name of the one
-    theory of their study and data."""
+    """A name for each result: its study. Where studies share it, the file stands behind. Samples have the name of the theory of
+    their study and data where there is one, else that of the first samples."""
     owners = []
     for at, result in enumerate(results):
         alike = [place for place, other in enumerate(results) if _origin(other) == _origin(result)]
         solved = [place for place in alike if results[place].kind != "sample"]
-        owners.append(at if result.kind != "sample" else (solved if len(solved) == 1 else alike)[0])
+        sampled = [place for place in alike if results[place].kind == "sample"]
+        owners.append(at if result.kind != "sample" else (solved if len(solved) == 1 else sampled)[0])
     names: dict[int, str] = {}
     for owner in dict.fromkeys(owners):
         result = results[owner]
@@ -104,32 +106,41 @@ def result_names(results: Sequence[Result]) -> tuple[str, ...]:
     return tuple(names[owner] for owner in owners)
 
 
+def _of_samples(result: Result, name: str, options: PlotOptions) -> str:
+    """The name of samples: that of their theory, but with their own file where there is one in it."""
+    return name if options.labels is not None or name == result.study else f"{result.study} ({Path(result.file).stem})"
+
+
 def _different(results: Sequence[Result]) -> list[Result]:
-    """Without theories that an earlier result has, too: one of `prune` or `align` holds what `solve` found."""
-    found: dict[tuple, Result] = {}
-    for at, result in enumerate(results):
-        found.setdefault((at,) if result.kind == "sample" else theory_of(result), result)
-    return list(found.values())
+    """Without theories whose points another result has, too: one of `prune` or `align` holds what `solve` found."""
+    theories = {at: theory_of(result) for at, result in enumerate(results) if result.kind != "sample"}
+    return [result for at, result in enumerate(results) if at not in theories or not any(
+        theories[at] < other or theories[at] == other and place < at for place, other in theories.items())]
 
 
-def theory_of(result: Result) -> tuple:
-    """Equal for results that hold the same theory."""
-    return _origin(result), *((point.widths, point.temperature, point.action, point.accuracy) for point in result.points)
+def theory_of(result: Result) -> frozenset:
+    """The points of a theory: equal for results that hold the same, less for one that holds some of them."""
+    def known(value: float) -> float | None:  # NaN is unequal to itself
+        return value if math.isfinite(value) else None
+    return frozenset((_origin(result), point.widths, point.temperature, known(point.action), known(point.accuracy),
+                      known(point.test_mean_squared_error)) for point in result.points)
 
 
 def _origin(result: Result) -> tuple:
     return result.study, result.provenance.get("data_hash")
 
 
-def about_test_set(result: Result, bands: bool) -> list[str]:
+def about_test_set(results: Sequence[Result], bands: bool) -> list[str]:
     """What the bands are. Where there are too many curves for bands, the range of the errors in their place."""
-    errors = [set_error(result, point) for point in result.points]
+    errors = [set_error(result, point) for result in results for point in result.points]
     errors = [error for error in errors if math.isfinite(error)]
     if not errors:
         return []
-    examples = style.counted(len(result.test_labels), "test example")
+    known = [result.test_labels for result in results if result.test_labels is not None]
+    shared = all(np.array_equal(labels, known[0]) for labels in known)
+    examples = style.counted(len(known[0]), "test example") if shared else "the test examples of each result"
     if bands:
-        return [f"bands: ± 1 standard error over {examples}, which all points share"]
+        return [f"bands: ± 1 standard error over {examples}{', which all points share' if shared else ''}"]
     low, high = (f"{value:.2g}" for value in (min(errors), max(errors)))
     span = low if low == high else f"{low} to {high}"
     return [f"not drawn: standard error over {examples}, {span}"]
@@ -221,7 +232,7 @@ def _results(axes: Axes, series: Sequence[_Series], options: PlotOptions, measur
     single = len(studies) == 1
     draw_bands = len(studies) <= BANDS_UP_TO
     common = are_equal([one.temperature for one in series])
-    limits: dict[tuple[str, float], tuple[float, str, str]] = {}
+    limits: dict[tuple, tuple[float, str, str]] = {}  # one of a study and its data at a temperature, however many hold it
     for index, one in enumerate(series):
         result, name, points = one.result, one.name, one.points
         colour = style.OVERLAY[studies.index(name) % len(style.OVERLAY)]
@@ -229,13 +240,15 @@ def _results(axes: Axes, series: Sequence[_Series], options: PlotOptions, measur
         limit = _gaussian_process(result, one.temperature, measure)
         at = "" if common else f", $T$ = {one.temperature:g}"
         if math.isfinite(limit):
-            limits[name, one.temperature] = (limit, style.GAUSSIAN_PROCESS if single else colour,
-                                             (name if options.limits_only and not single else "GP") + (f"{at}:" if at else ""))
+            named = (name if options.limits_only and not single else "GP") + (f"{at}:" if at else "")
+            limits.setdefault((_origin(result), one.temperature), (limit, style.GAUSSIAN_PROCESS if single else colour, named))
         if index > 0 and options.limits_only and result.kind != "sample":
             continue
         if result.kind == "sample":
             own = style.INK if options.limits_only else colour  # with limits only, there is one curve to belong to
-            of = f"{name}: samples" if not single and not options.limits_only else "posterior samples"
+            of = "posterior samples"
+            if not single and not options.limits_only:
+                of = f"{_of_samples(result, name, options)}: samples"
             _samples(axes, points, values, SAMPLE_LOOKS[sampled % len(SAMPLE_LOOKS)][0] if single else own, sampled, of, at)
             sampled += 1
         else:
@@ -292,7 +305,7 @@ def _samples(axes: Axes, points: Sequence[Point], values: Sequence[float], colou
     """The posterior-mean predictor, with bars where its Monte Carlo error is known; several samplers
     stand beside each other."""
     bars = style.error_bars([measure_bar(point) for point in points])
-    method = points[0].method
+    method = samplers(points)
     x = [width_value(point, points) * SIDE_STEP ** index for point in points]
     name += (f" ({method})" if method else "") + at
     twins = sum(label.startswith(name) for label in axes.get_legend_handles_labels()[1])

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headway.figures import accuracy, style
-from headway.figures.selection import (PlotOptions, main_temperature, points_at, width_axis,
+from headway.figures.selection import (PlotOptions, main_temperature, points_at, samplers, width_axis,
                                        width_value)
 from headway.results.monte_carlo import BY_DRAWS, bars_text, by_chains, span
 from headway.results.result import Point, Result
@@ -160,7 +160,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
         axes.remove()
     named = {label: handle for axes in panels[:len(found)] for handle, label in zip(*axes.get_legend_handles_labels())}
     style.legend_outside(panels[1], list(named.values()), list(named))
-    method = points[0].method
+    method = samplers(points)
     style.head_line(figure, "Where the theory ends: its distance from posterior samples", result, temperature,
                     f"{method} samples" if method else "samples", _bars_text(found),
                     "grey: what the Monte Carlo error alone would show",

@@ -276,7 +276,7 @@ def draw_sets(results: Sequence[Result], options: PlotOptions) -> Figure:
     handles, labels = panels.flat[0].get_legend_handles_labels()
     style.legend_outside(panels[0, -1], handles, labels)
     style.head_line(figure, "Accuracy on every set against the width", result, lines[0].points[0].temperature
-                    if lines[0].label == "theory" else None, *accuracy.about_test_set(result, bands=False))
+                    if lines[0].label == "theory" else None, *accuracy.about_test_set([result], bands=False))
     return figure
 
 

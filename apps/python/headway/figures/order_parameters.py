@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from headway.figures import accuracy, style
 from headway.figures.selection import (PlotOptions, chosen_points, main_temperature, path_labels,
-                                       point_label, points_at, share_shown, width_axis, width_value)
+                                       point_label, points_at, samplers, share_shown, width_axis, width_value)
 from headway.results import monte_carlo
 from headway.results.result import Point, Result
 
@@ -184,7 +184,7 @@ def _sampled_readout(axes: Axes, points: Sequence[Point], outputs: int) -> None:
     axes.errorbar([width_value(point, points) for point in points],
                   [point.readout_scalar for point in points], yerr=bars, color=style.SAMPLES,
                   marker="D", markersize=4.2, linestyle="none", elinewidth=1.0, capsize=2.0,
-                  zorder=5, label=f"posterior samples ({points[0].method})" +
+                  zorder=5, label=f"posterior samples ({samplers(points)})" +
                   ("" if bars is None else f"\n± {monte_carlo.BY_DRAWS:g} Monte Carlo standard errors"))
 
 

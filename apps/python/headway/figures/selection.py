@@ -212,6 +212,11 @@ def spread(points: Sequence[Point], result: Result, options: PlotOptions, most: 
     return [points[index] for index in picks]
 
 
+def samplers(points: Sequence[Point]) -> str:
+    """"exact", or all that occur: "collapsed, exact"; "" where none is known."""
+    return ", ".join(dict.fromkeys(point.method for point in points if point.method))
+
+
 def share_shown(points: Sequence[Point], every: Sequence[Point], has: Callable[[Point], bool] = bool) -> list[str]:
     """["3 of 7 widths"] where a figure leaves out some of those at its temperature; [] where it shows them all."""
     count = sum(point.temperature == points[0].temperature and bool(has(point)) for point in every)

@@ -154,8 +154,8 @@ def _about(results: Sequence[Result], temperature: float | None, study: bool) ->
     studies = list(dict.fromkeys(plain(result.study) for result in results))
     parts = [", ".join(studies) if len(studies) <= STUDIES_UP_TO else counted(len(studies), "study")] if study else []
     if temperature is not None:
-        texts = {temperature_text(result, temperature) for result in results}
-        parts.append(texts.pop() if len(texts) == 1 else f"T = {temperature:g}")
+        swept = [result for result in results if len(result.temperatures) > 1]
+        parts.append(temperature_text((swept or results)[0], temperature))
     counts = sorted({len(result.train_labels) for result in results if result.train_labels is not None})
     if counts:
         parts.append(_values([f"{count:,}".replace(",", "\u2009") for count in counts])
