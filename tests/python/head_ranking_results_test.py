@@ -156,6 +156,20 @@ class Parts(unittest.TestCase):
         self.assertTrue(np.isnan(ranking.ceiling.whole))
         self.assertIn("one part has no order", repr(ranking))
 
+    def test_what_has_no_order_is_not_given_a_bound(self):
+        ranking = ranking_of(measured_of(change_of(np.zeros(4), 1.0)), "mean", "fixed", None, 1)
+        self.assertFalse(ranking.ceiling.tells)
+        self.assertIn("so few examples do not tell an order beyond the ranks", repr(ranking))
+        self.assertNotIn("by more than", repr(ranking))
+        self.assertIn("no order beyond the ranks", ranking.plot().axes[0].get_xlabel())
+
+    def test_a_ranking_in_place_of_results_is_told_how_to_go_on(self):
+        ranking = ranking_of(measured_of(change_of([0.4, 0.1, 0.3, 0.2], 1e-4)), "mean", "fixed", None, 1)
+        for call in (lambda: headway.write_report(ranking, "never.html"), lambda: headway.write_report([ranking], "never.html"),
+                     lambda: headway.figures.draw_all([ranking]), lambda: headway.figures.draw_all(ranking)):
+            with self.assertRaisesRegex(headway.UsageError, r"^results(\[0\])?: is of type HeadRanking; allowed: .*ranking.plot\(\) draws"):
+                call()
+
     def test_the_command_line_ranks_them(self):
         self.write(self.y, [5], [self.names])
         out, csv = io.StringIO(), self.path.with_suffix(".csv")

@@ -246,6 +246,8 @@ class RemoveHeads(unittest.TestCase):
         for words, call in (
                 ("model: is 'bert'; allowed: a torch.nn.Module", lambda: headway.remove_heads("bert", {0: [0]})),
                 ("removed: is [0]; allowed: a mapping {layer: [heads]}, both counted from 0", lambda: headway.remove_heads(model, [0])),
+                ("removed: is of type HeadRanking; allowed: a mapping {layer: [heads]}, both counted from 0, as ranking.to_prune_heads(k) gives it",
+                 lambda: headway.remove_heads(model, headway.rank_heads(make_model("Bert"), encoded(), SIGNS, layers=[-1], theory=False, progress=False))),
                 ("removed: holds layer 3; the model has 3 layers; allowed: 0 to 2", lambda: headway.remove_heads(model, {0: [1], 3: [0]})),
                 ("removed: holds layer -1", lambda: headway.remove_heads(model, {-1: [0]})),
                 ("removed: layer 1 has head 4; allowed: 0 to 3", lambda: headway.remove_heads(model, {0: [1], 1: [0, 4]})),

@@ -52,10 +52,13 @@ def output_of(output: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """What a wrong argument is, in a line: of an array its shape and type."""
+    """What a wrong argument is, in a line: of an array its shape and type, of a table or another thing of several lines its type."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return f"an array of shape {list(value.shape)} and type {value.dtype}"
     if isinstance(value, (list, tuple, Mapping)) and len(repr(value)) > LONGEST:
         return f"a {type(value).__name__} of length {len(value)}"
-    text = " ".join(repr(value).split())
+    text = repr(value)
+    if "\n" in text:
+        return f"of type {type(value).__name__}"
+    text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST - 3]}..."

@@ -26,6 +26,7 @@ from headway.results.display import Shown
 from headway.results.latent_results import EvaluateResult, LatentsResult
 from headway.results.network_results import RemovalResult
 from headway.results.rank_results import RankResult
+from headway.results.ranking.table import HeadRanking
 from headway.results.result import Result
 from headway.results.training_results import TrainingResult
 
@@ -193,10 +194,12 @@ def draw_all(results: Result | Sequence[Result], options: PlotOptions | None = N
     BadDataError where there is nothing to draw.
     """
     options = options or PlotOptions()
-    results = list(results) if isinstance(results, Iterable) and not isinstance(results, str) else [results]
+    several = isinstance(results, Iterable) and not isinstance(results, (str, HeadRanking))
+    results = list(results) if several else [results]
     for at, result in enumerate(results):
         if not isinstance(result, Shown):
-            raise UsageError(f"results[{at}]: is {described(result)}; allowed: what headway.read_result gives")
+            raise UsageError(f"results[{at}]: is {described(result)}; allowed: what headway.read_result gives"
+                             + (". ranking.plot() draws a ranking" if isinstance(result, HeadRanking) else ""))
     if not results:
         raise UsageError("results: there is none; allowed: at least one result")
     only = known_names("--only", (only,) if isinstance(only, str) else only or ())

@@ -87,7 +87,8 @@ def _trust(run: HeadRanking) -> str:
     found = run.ceiling
     if not math.isfinite(found.halves):
         return f"one {'part' if is_frozen(run.target) else 'head'} alone has no order"
-    return f"halves of the examples agree by {found.halves:.2f}; ceiling {found.whole:.2f}".replace("-", "\u2212")
+    ceiling = f"; ceiling {found.whole:.2f}" if found.tells else f" ± {found.deviation:.2f}: no order beyond the ranks"
+    return f"halves of the examples agree by {found.halves:.2f}{ceiling}".replace("-", "\u2212")
 
 
 def _cuts(axes: Axes, run: HeadRanking, order: Sequence[int]) -> None:

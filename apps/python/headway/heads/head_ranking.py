@@ -278,8 +278,10 @@ def encoded_of(inputs: Any, tokenizer: Any) -> Any:
     if isinstance(inputs, (Mapping, tuple)) or hasattr(inputs, "shape"):
         return inputs
     if isinstance(inputs, str) or not isinstance(inputs, Iterable) or not all(isinstance(text, str) for text in inputs):
-        raise UsageError(f"inputs: is {type(inputs).__name__}; allowed: the mapping that a tokenizer returns, or a sequence of "
-                         "texts together with tokenizer")
+        batches = ("" if isinstance(inputs, str) or not isinstance(inputs, Iterable) else
+                   ". Concatenate batches, such as those of a DataLoader: torch.cat([x for x, _ in loader])")
+        raise UsageError(f"inputs: is {type(inputs).__name__}; allowed: a tensor, a tuple of tensors, a mapping of names to tensors, such "
+                         f"as a tokenizer returns, or a sequence of texts together with tokenizer{batches}")
     if tokenizer is None:
         raise UsageError("inputs: are texts, and tokenizer is missing; allowed: texts together with the model's tokenizer")
     return tokenizer(list(inputs), padding=True, truncation=True, max_length=LONGEST, return_tensors="pt")

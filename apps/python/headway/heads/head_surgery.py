@@ -130,7 +130,7 @@ def cut_heads(model: Any, removed: Any, heads: Mapping[str, int] | None) -> list
     """As headway.remove_heads. If one of the heads cannot go, none goes."""
     if not hasattr(model, "named_modules"):
         raise UsageError(f"model: is {described(model)}; allowed: a torch.nn.Module")
-    if not isinstance(removed, Mapping):
+    if not isinstance(removed, Mapping) or hasattr(removed, "to_prune_heads"):  # a ranking holds columns by their names
         raise UsageError(f"removed: is {described(removed)}; allowed: a mapping {{layer: [heads]}}, both counted from 0, as ranking.to_prune_heads(k) "
                          "gives it, or {name of a module: [heads]}")
     model = getattr(model, "_orig_mod", model)  # of torch.compile

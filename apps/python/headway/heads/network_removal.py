@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from headway.base.labels import checked_classes
+from headway.base.tensors import as_numpy
 from headway.errors import BadDataError, UsageError
 from headway.heads.model_locks import of_this_thread
 from headway.heads.network_arguments import checked_encoded, checked_layers
@@ -21,7 +22,7 @@ from headway.heads.network_tokens import placed
 from headway.heads.network_writer import Source, checked_labels
 from headway.heads.probes import Probe
 from headway.heads.projections import Projection, Said, at_projections
-from headway.heads.ranking.label_checks import label_faults
+from headway.heads.ranking.label_checks import label_faults, token_faults
 
 EXAMPLES = 4  # that checks look at
 
@@ -391,7 +392,8 @@ def targets_of(model: Any, sets: Mapping[str, tuple[Mapping[str, Any], Any]], cl
         found = {name: torch.as_tensor(array, dtype=torch.float64)
                  for name, array in checked_labels(sources, checked_classes(classes)).items()}
     targets = {name: array[:, None] if array.ndim == 1 else array for name, array in found.items()}
-    faults = label_faults(targets["train"].numpy())
+    whole = as_numpy("labels", sets["train"][1]).dtype.kind in "iu"
+    faults = label_faults(targets["train"].numpy()) + (token_faults(targets["train"].numpy()) if whole and classes is None else [])
     if faults:
         raise BadDataError(faults)
     return targets

@@ -18,8 +18,10 @@ from headway.base.signatures import with_known_arguments
 from headway.errors import UsageError
 from headway.report.page import page
 from headway.report.reading import read_any
+from headway.results.ranking.table import HeadRanking
 
 _ALLOWED = "the path of a result file; result.save(path) writes a result in memory to one"
+_RANKING = ". A ranking has no page: ranking.plot() draws it, and ranking.to_csv(path) writes it"
 
 __all__ = ["page", "read_any", "write_report"]
 
@@ -58,8 +60,8 @@ def write_report(results: str | os.PathLike | Sequence[str | os.PathLike], path:
     --------
     >>> headway.write_report(["four.h5", "draws.h5"], "report.html")  # doctest: +SKIP
     """
-    several = isinstance(results, Iterable) and not isinstance(results, (str, bytes, os.PathLike))
-    files = [text_of_path(f"results[{at}]" if several else "results", file, _ALLOWED)
+    several = isinstance(results, Iterable) and not isinstance(results, (str, bytes, os.PathLike, HeadRanking))
+    files = [text_of_path(f"results[{at}]" if several else "results", file, _ALLOWED + (_RANKING if isinstance(file, HeadRanking) else ""))
              for at, file in enumerate(results if several else [results])]
     if not files:
         raise UsageError("results: there is none; allowed: at least one result file")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from headway.base.labels import are_classes
+
 FEWEST = 8  # examples
 
 
@@ -25,3 +27,12 @@ def label_faults(y: np.ndarray, absent: bool = False) -> list[str]:
     if not faults and count < FEWEST:
         faults.append(f"labels: {count} examples; allowed: at least {FEWEST}")
     return faults
+
+
+def token_faults(y: np.ndarray) -> list[str]:
+    """What is wrong with labels [P, C] that were given as whole numbers, without `classes`: rows that look like the tokens of texts."""
+    if y.shape[1] == 1 or are_classes(y) or len(np.unique(y)) <= 2:
+        return []
+    return [f"labels: are whole numbers of shape {list(y.shape)}, such as {y[0, :4].astype(int).tolist()}, which are no one-hot rows; allowed: "
+            "labels of whole examples, [P], or rows of real targets, which classes=0 says that they are. The loss of a language model "
+            "cannot be ranked: the readout would fit the numbers of tokens"]

@@ -26,6 +26,11 @@ class Ceiling:
     deviation: float
     whole: float
 
+    @property
+    def tells(self) -> bool:
+        """Whether the halves agree by more than chance would let them; else `whole` says nothing."""
+        return self.halves > self.deviation
+
 
 def ceiling(rises: np.ndarray, seed: int = 1) -> Ceiling:
     """The ceiling of the order by these measured rises [H, P]."""

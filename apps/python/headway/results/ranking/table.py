@@ -290,8 +290,9 @@ class HeadRanking(HeadTable):
         what = "part" if frozen else "head"
         order = f"one {what} has no order" if len(self.heads) == 1 else (
             f"all {what}s cost the same, so they have no order") if np.isnan(found.whole) else (
-            f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; no order "
-            f"{'of such cuts ' if frozen else ''}can be expected to agree with this one by more than {found.whole:.2f}")
+            f"orders on two halves of the examples agree by {found.halves:.2f} +- {found.deviation:.2f}; " + (
+                "so few examples do not tell an order beyond the ranks" if not found.tells else
+                f"no order {'of such cuts ' if frozen else ''}can be expected to agree with this one by more than {found.whole:.2f}"))
         about = ["frozen cuts: a part is taken off, and everything else stays as it was. They do not tell what removing a head "
                  "costs, nor which head is cheapest: see headway.rank_heads"] if frozen else []
         return [*about, order,
