@@ -44,6 +44,9 @@ class Objects(WritingTest):
                 headway.Dataset(**arguments | change)
             self.assertIn(words, str(caught.exception))
 
+    def test_help_on_making_it_is_its_own(self):
+        self.assertNotIn("learned", inspect.getdoc(headway.Dataset.__init__))
+
     def test_what_is_changed_in_place_is_refused(self):
         arguments = of_a_dataset(self.good.weights)
         data = headway.Dataset(**arguments)

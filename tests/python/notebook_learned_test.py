@@ -70,6 +70,8 @@ class Figures(unittest.TestCase):
         result = self.results["given", 40]
         axes = figures.draw_all([result], only=["learned_attention"])["learned_attention"].axes[0]
         np.testing.assert_array_equal(axes.images[0].get_array(), result.points[0].minima[0].attention_weights[0])
+        for ticks in (axes.get_xticks(), axes.get_yticks()):  # features are counted
+            np.testing.assert_array_equal(ticks, np.round(ticks))
 
     def test_the_report_shows_them(self):
         with tempfile.TemporaryDirectory() as folder:

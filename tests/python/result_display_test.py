@@ -71,6 +71,11 @@ class Prompt(unittest.TestCase):
                          f"{point.test_mean_squared_error:.4g}>")
         self.assertIn("order_parameters=[array [4, 4], array [2, 2]]", repr(point.corrected))
 
+    def test_one_example_is_one(self):
+        result = headway.read_result(place("solve"))
+        self.assertIn("1 train example", replace(result, train_labels=result.train_labels[:1], test_labels=None).summary + ".")
+        self.assertNotIn("examples", replace(result, test_labels=result.test_labels[:1]).summary)
+
     def test_trained_networks_are_one_line_too(self):
         result = headway.read_result(place("train"))
         self.assertEqual(repr(result), "<TrainingResult of headway train: small, fuzzy_logic, 6 runs "

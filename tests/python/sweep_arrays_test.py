@@ -4,6 +4,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -75,8 +76,12 @@ class Best(SweepTest):
         result = self.swept()
         with self.assertRaisesRegex(headway.UsageError, "by: is 'score'; allowed: evidence, validation, test"):
             result.best("score")
-        with self.assertRaisesRegex(headway.BadDataError, "validation"):
+        with self.assertRaisesRegex(headway.BadDataError, r'^best: no point of .*h5 has a set "validation", .*; allowed here: "evidence", '
+                                                          '"test".*sets='):
             result.best("validation")
+        ended = replace(result, points=tuple(replace(point, attributes={**point.attributes, "converged": 0}) for point in result.points))
+        with self.assertRaisesRegex(headway.BadDataError, "best: no point of .*h5 converged"):
+            ended.best()
 
     def test_points_have_names(self):
         result = self.swept()

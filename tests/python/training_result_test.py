@@ -126,6 +126,12 @@ class Reading(TrainingResultTest):
         np.testing.assert_array_equal(run.weights["logits.weight"], np.full((1, 4), 2.0))
         self.assertEqual(run.weights["logits.weight"].dtype, np.float32)
 
+    def test_an_unknown_label_is_refused(self):
+        with self.assertRaisesRegex(headway.UsageError, "label: is 'Softmax'; allowed: 'softmax', 'hyla'"):
+            headway.read_result(self.file).runs_of("Softmax")
+        end_otherwise(self.file, dict.fromkeys((3, 4, 5), "diverged"))  # a label without a finished run has a row
+        self.assertIn("hyla", table(headway.read_result(self.file)))
+
     def test_faults_name_their_place(self):
         def without_label(file):
             del file["runs/1"].attrs["label"]

@@ -84,9 +84,9 @@ class Dataset(GivenArrays):
     Raises
     ------
     BadDataError
-        All faults of the arrays, each with argument, index, value and what is allowed.
+        All faults of the arrays, each with argument, index, value and what is allowed; a `readout` that does not exist.
     UsageError
-        An argument that does not exist; `classes` or `readout` is not allowed.
+        An argument that does not exist; `classes` or `attention_rows` is not allowed.
 
     Notes
     -----
@@ -115,6 +115,7 @@ class Dataset(GivenArrays):
                  head_names: Sequence[Sequence[str]] | None = None, sets: Mapping[str, Mapping[str, Any]] | None = None,
                  network: Mapping[str, Any] | None = None, readout: str | None = None,
                  attention_rows: str | None = None):
+        """Take the arrays, under the names that help(headway.Dataset) explains."""
         given = {name: value for name, value in locals().items() if name in ARGUMENTS}
         new_inputs = all(given[name] is None for name in ("labels", "test_labels", "sets"))
         super().__init__(given, now=not new_inputs)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from headway.figures import style
 from headway.figures.selection import PlotOptions, are_equal, common_temperatures, points_at, shown_points
@@ -38,7 +38,7 @@ def draw_weights(results: Sequence[Result], options: PlotOptions) -> Figure:
     for number, (axes, weights) in enumerate(zip(panels, heads), start=1):
         image = axes.imshow(weights, cmap=style.DIVERGING, vmin=-largest, vmax=largest, interpolation="nearest")
         axes.set_title("W of the learned head" if len(heads) == 1 else f"W of learned head {number}")
-        axes.set_xlabel("feature of the key")
+        _count_features(axes)
         axes.set_ylabel("feature of the query")
         figure.colorbar(image, ax=axes, fraction=0.046).outline.set_visible(False)
     if several:
@@ -46,6 +46,13 @@ def draw_weights(results: Sequence[Result], options: PlotOptions) -> Figure:
     style.head_line(figure, "Learned attention", result, point.temperature,
                     style.counted(len(point.minima), "minimum"))
     return figure
+
+
+def _count_features(axes) -> None:
+    """Ticks at features, which are counted from 0."""
+    axes.set_xlabel("feature of the key")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _minima(axes, point: Point) -> None:
@@ -94,10 +101,10 @@ def draw_change(results: Sequence[Result], options: PlotOptions) -> Figure:
         for panel, (when, count, weights) in zip(axes, ends):
             image = panel.imshow(weights, cmap=style.DIVERGING, vmin=-largest, vmax=largest, interpolation="nearest")
             panel.set_title(f"{when}: {style.counted(count, 'example')}")
-            panel.set_xlabel("feature of the key")
+            _count_features(panel)
         axes[0].set_ylabel(f"{name}\nfeature of the query")
         figure.colorbar(image, ax=list(axes), fraction=0.046).outline.set_visible(False)
-    style.head_line(figure, "W of a learned head before and after", replace(results[0], train_labels=None),
+    style.head_line(figure, "W of a learned head before and after", [replace(one, train_labels=None) for one in results],
                     _common([result for result in results if result.kind == "solve" and weights_available(result)], options))
     return figure
 
@@ -182,6 +189,6 @@ def draw_examples(results: Sequence[Result], options: PlotOptions) -> Figure:
         axes.set_xlabel("training examples P")
         style.light_grid(axes)
     style.legend_outside(panels[-1], *panels[0].get_legend_handles_labels())
-    style.head_line(figure, "Learned attention against the number of examples", replace(results[0], train_labels=None),
+    style.head_line(figure, "Learned attention against the number of examples", [replace(one, train_labels=None) for one in results],
                     _common(list(filter(_measured, results)), options))
     return figure

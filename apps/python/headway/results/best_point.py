@@ -27,7 +27,11 @@ def best_point(result: Result, by: str = "evidence") -> Point:
         raise UsageError(f"by: is {described(by)}; allowed: {', '.join(_RULES)}")
     best = best_of(result.points, by)
     if best is None:
-        raise BadDataError(f"{result.file}: no point has {_NEEDS[by]}, which by = {by!r} needs")
+        if not any(point.converged for point in result.points):
+            raise BadDataError(f"best: no point of {result.file} converged, so none is the best; result.points has all")
+        others = [f'"{other}"' for other in _RULES if best_of(result.points, other) is not None]
+        raise BadDataError(f'best: no point of {result.file} has {_NEEDS[by]}, which by="{by}" needs; allowed here: '
+                           f"{', '.join(others) or 'no rule'}. {_HOW[by]}")
     return best
 
 
@@ -65,6 +69,9 @@ def _test(points: Sequence[Point]) -> Score:
 
 _RULES: dict[str, Callable[[Sequence[Point]], Score]] = {"evidence": _evidence, "validation": _validation, "test": _test}
 _NEEDS = {"evidence": "a log evidence", "validation": f'a set "{VALIDATION}"', "test": "a test set"}
+_HOW = {"evidence": "headway.solve and headway.sample give log evidences where attention is not learned",
+        "validation": 'Arrays have such a set with sets={"validation": {"inputs": ..., "labels": ...}}; then compute again',
+        "test": "Arrays have a test set with test_inputs= and test_labels=; then compute again"}
 
 
 def edge_of_sweep(result: Result, point: Point) -> str:

@@ -205,7 +205,8 @@ class Shown(Brief):
             Further results, which are overlaid where a figure can. Other figures show the first result that has
             the data; `headway.figures.not_shown` tells which others have it, too.
         widths : int or sequence of int, optional
-            Widths that figures of several panels show; default: the narrowest, the middle and the widest.
+            Widths that figures of several panels show; default: the narrowest, the widest and the one nearest to their middle on a
+            logarithmic scale.
         temperature : float, optional
             The temperature that is shown; default: that of the largest evidence, among those that all results
             have.

@@ -253,8 +253,9 @@ class Result(Shown):
             points += f" (N {sizes[0]}, T {sizes[1]})"
         examples = "" if self.train_labels is None else f", {len(self.train_labels)} train"
         examples += "" if self.test_labels is None else f" and {len(self.test_labels)} test"
+        last = self.train_labels if self.test_labels is None else self.test_labels
         return (f"{self.study}, {points}, heads {list(self.heads)}, {paths} "
-                f"path{'' if paths == 1 else 's'}{examples and examples + ' examples'}"
+                f"path{'' if paths == 1 else 's'}{examples and examples + ' example' + ('' if len(last) == 1 else 's')}"
                 f"{', partial' if self.partial else ''}")
 
     @property

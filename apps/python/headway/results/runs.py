@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from headway.base.paths import described
+from headway.errors import UsageError
 from headway.results.display import Shown
 
 Run = TypeVar("Run")
@@ -67,5 +69,12 @@ class Runs(Shown, Generic[Run]):
         -------
         tuple
             The runs, in the order of the study.
+
+        Raises
+        ------
+        UsageError
+            No run has this label.
         """
+        if label not in self.labels:
+            raise UsageError(f"label: is {described(label)}; allowed: {', '.join(map(repr, self.labels)) or 'none, since there is no run'}")
         return tuple(run for run in self.runs if run.label == label)

@@ -259,7 +259,7 @@ def _training_rows(result: TrainingResult) -> tuple[list[str], list[list[str]]]:
     rows = []
     for label in result.labels:
         runs = result.runs_of(label)
-        done = finished.runs_of(label)
+        done = [run for run in runs if run.is_finished]
         rows.append([label, ",".join(str(run.seed) for run in done) or "-", str(runs[0].parameters),
                      f"{runs[0].flops_per_step:.4g}", _spread([run.train_loss for run in done]),
                      *(_spread([run.final.get(split, {}).get(metric, math.nan) for run in done])
