@@ -4,10 +4,12 @@ import base64
 import contextlib
 import hashlib
 import io
+import math
 import os
 import re
 import shutil
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -18,6 +20,7 @@ from headway import cli, figures
 from headway.report import explorer
 from headway.report.cards import cards_of
 from headway.report.drawings import figure_tables, plain_words
+from headway.report.page import page
 from headway.results.table import cells
 from report_pages import EVIL, FOLDER, WithoutPictures, embedded, made, place, setUpModule  # noqa: F401
 from training_result_test import r2_at
@@ -54,6 +57,16 @@ class Contents(unittest.TestCase):
             self.assertEqual((len(rises["theory"]), len(rises["control"])), (len(card["heads"]), len(card["heads"])))
         self.assertEqual(list(self.data["sources"]),
                          ["beside", "saddle_point", "corrected", "samples", "gaussian_process"])
+
+    def test_it_opens_on_a_measure_that_all_cards_have(self):
+        solved = headway.read_result(place("solve"))
+        numbers = replace(solved, study="numbers", points=tuple(
+            replace(point, attributes={**point.attributes, "accuracy": math.nan}, corrected=None) for point in solved.points),
+            gaussian_process=(), provenance=solved.provenance | {"data_hash": "another"})
+        for results, first in (([solved], "accuracy"), ([numbers, solved], "test_mean_squared_error")):
+            options = re.search(r'<select id="measure">(.*?)</select>', page(results))[1]
+            self.assertTrue(options.startswith(f'<option value="{first}">'), options)
+            self.assertEqual(options.count("<option"), len(set(re.findall(r'value="(\w+)"', options))))
 
     def test_tables_are_those_of_the_package(self):
         for name in ("solve", "sample", "train"):

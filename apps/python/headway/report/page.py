@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,7 @@ def _explore(cards: Sequence[dict[str, Any]], sources: Mapping[str, str]) -> str
         for source in point["sources"].values())}
     start = _start(cards)
     first = [index for index, card in enumerate(cards) if start in map(_place, card["points"])][:SHOWN_FIRST]
+    opened = _opened(measures, [cards[index] for index in first], cards)
     controls = [slider("width", "Width", widths, widths.index(start[0])),
                 slider("temperature", "Temperature", [f"T = {value:g}" for value in temperatures],
                        temperatures.index(start[1])),
@@ -170,7 +171,7 @@ def _explore(cards: Sequence[dict[str, Any]], sources: Mapping[str, str]) -> str
         paragraph("", id="explored", class_="status", role="status", aria_live="polite"),
         element("div", id="columns", class_="columns"),
         element("div", element("h3", "Against the width"),
-                choice("measure", "Measure", measures), element("div", id="sweep"), class_="panel")))
+                choice("measure", "Measure", {opened: measures[opened], **measures}), element("div", id="sweep"), class_="panel")))
 
 
 def _place(point: Mapping[str, Any]) -> tuple[str, float]:
@@ -184,6 +185,14 @@ def _start(cards: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
         here = [point for card in cards for point in card["points"] if _place(point) == place]
         return len(here), sum({"saddle_point", "samples"} <= set(point["sources"]) for point in here)
     return max((_place(point) for card in cards for point in card["points"]), key=worth)  # of equals the first
+
+
+def _opened(measures: Iterable[str], shown: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> str:
+    """The measure that stands first: the one that most cards have of those that are shown, and of all, so that none is empty."""
+    def having(name: str) -> tuple[int, ...]:
+        return tuple(sum(any(source["measures"][name] is not None for point in card["points"] for source in point["sources"].values())
+                         for card in cards) for cards in (shown, every))
+    return max(measures, key=having)  # of equals the first
 
 
 def _width_name(widths: Sequence[int]) -> str:
