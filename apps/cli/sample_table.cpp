@@ -19,6 +19,13 @@ std::string sampled_readout_text(const SampledMatrix& readout) {
 }
 
 /// One row a point: is the run good, and what does it say? What marks rows stands below.
+/// With its Monte Carlo error, where that is known.
+std::string sampled_text(const Measure& measure, const SamplePoint& point) {
+  return measure.accuracy() ? measured_text(point.predictor.accuracy, point.accuracy_mcse, "{:.4f}")
+                            : measured_text(point.predictor.mean_squared_error,
+                                            point.mean_squared_error_mcse, "{:.4g}");
+}
+
 std::string runs_table(const SampleResult& result) {
   constexpr std::size_t kAfterAccuracies = 7;
   const SetColumns sets(result.solve);
@@ -37,7 +44,7 @@ std::string runs_table(const SampleResult& result) {
     const bool corrected = theory != nullptr && theory->corrected.defined;
     table.add(sets.row(
         {widths_text(point.widths), cell(point.temperature, "{:g}"),
-         point.sampler + (point.biased ? " (biased)" : ""), measure.text(point.predictor),
+         point.sampler + (point.biased ? " (biased)" : ""), sampled_text(measure, point),
          theory != nullptr ? measure.text(theory->predictor) : "-",
          corrected ? measure.text(theory->corrected.predictor) : "-",
          measure.limit_text(result.solve, point.temperature), cell(point.rhat_max, "{:.4f}"),

@@ -63,6 +63,7 @@ struct SamplePoint {
   PredictorReport predictor;
   MatrixXd predictor_mcse;
   double accuracy_mcse = kUndefined;
+  double mean_squared_error_mcse = kUndefined;
   double accuracy_mean = kUndefined, accuracy_sd = kUndefined;
   double rhat_max = kUndefined, ess_bulk_min = kUndefined, ess_tail_min = kUndefined;
   double ebfmi_min = kUndefined;
@@ -122,6 +123,8 @@ void fields(Visitor& visit, Record& r) {
         {.place = kFile, .layout = FieldLayout::kOutputs, .axes = "example output"});
   visit("accuracy_mcse", r.accuracy_mcse,
         "Monte Carlo error of accuracy: how far it moves with the predictor's");
+  visit("test_mean_squared_error_mcse", r.mean_squared_error_mcse,
+        "Monte Carlo error of test_mean_squared_error, likewise", {.optional = true});
   visit("accuracy_mean", r.accuracy_mean,
         "mean over draws of the accuracy of a single draw's predictor");
   visit("accuracy_sd", r.accuracy_sd, "standard deviation of that accuracy over draws");

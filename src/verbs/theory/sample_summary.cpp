@@ -66,9 +66,10 @@ constexpr int kMeansDrawn = 400;
 constexpr std::uint64_t kMeansStream = 6;  // of kResampledExamples
 
 /// Errors from the spread of the chains, which are independent: right at any autocorrelation, but
-/// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only. That of the accuracy is its distance,
-/// root mean square, when the mean is drawn with the covariance that the chains give it. Examples
-/// at the boundary of the classes move together, so accuracies of single chains tell too little.
+/// known to a factor of 1 +- 1/sqrt(2 (chains - 1)) only. Those of the accuracy and of the squared
+/// error are their distances, root mean square, when the mean is drawn with the covariance that the
+/// chains give it. Examples at the boundary of the classes move together, so accuracies of single
+/// chains tell too little.
 void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
                                 const Evaluation& evaluation, SamplePoint& point) {
   const MatrixXd& mean = point.predictor.mean;
@@ -87,14 +88,16 @@ void summarize_predictor_errors(const std::vector<ChainRecord>& chains,
   const double scale = 1.0 / std::sqrt(count * (count - 1.0));
   point.predictor_mcse = (squares / (count * (count - 1.0))).cwiseSqrt();
   Rng rng(0, StreamPurpose::kResampledExamples, kMeansStream);
-  double sum = 0.0;
+  double accuracy = 0.0, squared_error = 0.0;  // sums of squared distances
   for (int draw = 0; draw < kMeansDrawn; ++draw) {
     MatrixXd drawn = mean;
     for (const MatrixXd& distance : distances) drawn += scale * rng.normal() * distance;
-    const double moved = test_statistics(evaluation, drawn).accuracy - point.predictor.accuracy;
-    sum += moved * moved;
+    const theory::PredictorStatistics moved = test_statistics(evaluation, drawn);
+    accuracy += std::pow(moved.accuracy - point.predictor.accuracy, 2);
+    squared_error += std::pow(moved.mean_squared_error - point.predictor.mean_squared_error, 2);
   }
-  point.accuracy_mcse = std::sqrt(sum / kMeansDrawn);
+  point.accuracy_mcse = std::sqrt(accuracy / kMeansDrawn);
+  point.mean_squared_error_mcse = std::sqrt(squared_error / kMeansDrawn);
 }
 
 void summarize_predictor(const std::vector<ChainRecord>& chains, const Evaluation& evaluation,

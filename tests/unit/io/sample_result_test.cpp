@@ -50,6 +50,7 @@ headway::SampleResult built_samples(Index outputs) {
     point.predictor = testing::built_report(numbers, 4, outputs);
     point.predictor_mcse = numbers.matrix(4, outputs);
     point.accuracy_mcse = numbers.next();
+    point.mean_squared_error_mcse = numbers.next();
     point.rhat_max = numbers.next();
     point.ess_bulk_min = numbers.next();
     point.divergences = 5;
@@ -82,6 +83,7 @@ TEST_CASE("every number of a sample result is in the file") {
     CHECK(number("temperature") == point.temperature);
     CHECK(number("rhat_max") == point.rhat_max);
     CHECK(number("accuracy_mcse") == point.accuracy_mcse);
+    CHECK(number("test_mean_squared_error_mcse") == point.mean_squared_error_mcse);
     CHECK(number("divergences") == 5.0);
     CHECK(number("complete") == 1.0);
     CHECK(std::isnan(number("log_evidence")));

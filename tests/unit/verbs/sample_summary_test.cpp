@@ -82,6 +82,9 @@ TEST_CASE("errors of a predictor are those over chains, and unknown for a single
   // The mean is 1 - g/2 and -1/4 - 3g/4 for a standard normal g. An answer is wrong for g > 2, and
   // for g < -1/3: with probability 0.392, and the accuracy then moves from 1 to 1/2.
   CHECK_THAT(two.accuracy_mcse, WithinAbs(0.313, 0.05));
+  // The squared error is (g^2/4 + (3/4 - 3g/4)^2)/2, and 9/32 for g = 0: its distance has the mean
+  // square E[(13/32 g^2 - 9/16 g)^2] = 3 (13/32)^2 + (9/16)^2.
+  CHECK_THAT(two.mean_squared_error_mcse, WithinAbs(0.901, 0.1));
   CHECK_THAT(two.accuracy_mean, WithinAbs(0.75, 1e-15));
   ChainRecord none = predicting_chain(0.5, -1.0);
   none.predictors.count = 0;  // so it counts for nothing
@@ -92,6 +95,7 @@ TEST_CASE("errors of a predictor are those over chains, and unknown for a single
     REQUIRE(one.predictor_mcse.cols() == 1);
     CHECK(one.predictor_mcse.array().isNaN().all());
     CHECK(std::isnan(one.accuracy_mcse));
+    CHECK(std::isnan(one.mean_squared_error_mcse));
     CHECK_THAT(one.accuracy_mean, WithinAbs(0.75, 1e-15));
   }
 }
