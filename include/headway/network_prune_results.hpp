@@ -85,7 +85,7 @@ template <class Visitor>
 void fields(Visitor& visit, const RunPruning& r) {
   constexpr FieldPlace kJson = FieldPlace::kJson;
   fields_of_network(visit, r);
-  visit("metric", r.metric, "metric of the drops: r2 or accuracy");
+  visit("metric", r.metric, "metric of the drops: r2, r2_pooled or accuracy");
   visit("removed_as", r.removed_as,
         "what replaces removed heads in curves and drops: zero or mean");
   visit("weights_sha256", r.weights_sha256, "SHA-256 (hex) of the weights");

@@ -37,12 +37,13 @@ struct ExampleScore {
 std::vector<ExampleScore> example_scores(const TaskFormat& format, const TaskBatch& batch,
                                          std::span<const float> outputs);
 
-/// The metric of single examples, larger is better: "r2" where batches carry variances, "accuracy"
-/// of signs or classes (as Evaluator has it), "" where there is none.
+/// The metric of single examples, larger is better: "accuracy" of signs or classes (as Evaluator
+/// has it), "r2" where batches carry variances, else "r2_pooled".
 std::string example_metric(const TaskFormat& format, const TaskBatch& batch);
-/// Its value; NaN where it is undefined.
+/// Its value; NaN where it is undefined. `target_variance`, for r2_pooled: Evaluator's, of all
+/// examples.
 double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
-                            const ExampleScore& score);
+                            const ExampleScore& score, double target_variance);
 
 /// Adds up batches of outputs. Sums are in double and in the order of the calls. Scored tokens of
 /// weight 0 are left out everywhere; all others count the same.
@@ -67,6 +68,8 @@ class Evaluator {
   void add(const TaskBatch& batch, std::span<const float> outputs);
   /// NaN where nothing was added; metrics that are not defined are left out.
   [[nodiscard]] Evaluation result() const;
+  /// Squared error: of all scored targets about their means, mean over outputs; NaN without any.
+  [[nodiscard]] double target_variance() const;
 
  private:
   void add_deviations(const TaskBatch& batch);
@@ -80,6 +83,7 @@ class Evaluator {
   struct Spread {
     double targets = 0.0, mean = 0.0, deviations = 0.0;
   };
+  [[nodiscard]] Spread all_targets() const;  ///< summed over outputs, without the mean
   std::vector<Spread> spreads_;
   Index tokens_ = 0;  // scored and counted
   Index all_right_ = 0;

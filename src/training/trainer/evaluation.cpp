@@ -89,14 +89,17 @@ std::vector<ExampleScore> example_scores(const TaskFormat& format, const TaskBat
 
 std::string example_metric(const TaskFormat& format, const TaskBatch& batch) {
   if (format.loss == LossKind::kCrossEntropy || format.signs) return "accuracy";
-  return batch.target_variances.empty() ? "" : "r2";
+  return batch.target_variances.empty() ? "r2_pooled" : "r2";
 }
 
 double example_metric_value(const TaskFormat& format, const TaskBatch& batch,
-                            const ExampleScore& score) {
+                            const ExampleScore& score, double target_variance) {
   const std::string metric = example_metric(format, batch);
   if (metric == "r2") return score.r2;
-  if (metric.empty() || !std::isfinite(score.loss)) return numerics::kUndefined;
+  if (!std::isfinite(score.loss)) return numerics::kUndefined;
+  if (metric == "r2_pooled") {
+    return target_variance > 0.0 ? 1.0 - score.loss / target_variance : numerics::kUndefined;
+  }
   if (format.all_or_nothing) return score.right == score.tokens ? 1.0 : 0.0;
   const Index targets =
       score.tokens * (format.loss == LossKind::kSquaredError ? format.outputs : 1);
@@ -154,6 +157,20 @@ void Evaluator::add_deviations(const TaskBatch& batch) {
   }
 }
 
+Evaluator::Spread Evaluator::all_targets() const {
+  Spread all;
+  for (const Spread& spread : spreads_) {
+    all.targets += spread.targets;
+    all.deviations += spread.deviations;
+  }
+  return all;
+}
+
+double Evaluator::target_variance() const {
+  const Spread all = all_targets();
+  return all.targets > 0.0 ? all.deviations / all.targets : numerics::kUndefined;
+}
+
 Evaluation Evaluator::result() const {
   Evaluation result;
   result.examples = examples_;
@@ -166,16 +183,14 @@ Evaluation Evaluator::result() const {
   const double defined = std::isfinite(loss_) ? 1.0 : numerics::kUndefined;
   if (format_.loss == LossKind::kSquaredError) {
     result.loss = share(loss_, tokens * static_cast<double>(format_.outputs));
-    double targets = 0.0, deviations = 0.0;
-    for (const Spread& spread : spreads_) {
-      targets += spread.targets;
-      deviations += spread.deviations;
-    }
+    const Spread all = all_targets();
     if (r2_examples_ > 0) result.metrics.push_back({"r2", r2_ / static_cast<double>(r2_examples_)});
-    if (deviations > 0.0) result.metrics.push_back({"r2_pooled", 1.0 - loss_ / deviations});
-    if (format_.signs && targets > 0.0) {
+    if (all.deviations > 0.0) {
+      result.metrics.push_back({"r2_pooled", 1.0 - loss_ / all.deviations});
+    }
+    if (format_.signs && all.targets > 0.0) {
       result.metrics.push_back(
-          {"accuracy", defined * static_cast<double>(tokens_right_) / targets});
+          {"accuracy", defined * static_cast<double>(tokens_right_) / all.targets});
     }
     return result;
   }

@@ -103,24 +103,26 @@ class RemovableHeads {
     const Index size = task().size(split);
     const Index wanted = study_.prune.trained().examples.value_or(kExamples);
     const Index examples = size > 0 ? std::min(size, wanted) : wanted;
-    ExampleQuality out{VectorXd(examples), VectorXd(examples)};
-    Index kept = 0;
+    std::vector<training::ExampleScore> all;
+    training::Evaluator evaluator(task().format());
     training::TaskBatch batch;
     for (Index first = 0; first < examples; first += kEvaluated) {
       const Index count = std::min(kEvaluated, examples - first);
       task().batch(split, first, count, batch);
       const std::vector<float> outputs = ready_.trainer->outputs(split, first, count);
-      const auto scores = training::example_scores(task().format(), batch, outputs);
-      for (Index i = 0; i < count; ++i) {
-        const training::ExampleScore& score = scores[static_cast<std::size_t>(i)];
-        if (score.tokens == 0) continue;  // nothing is asked of it
-        out.score[kept] = training::example_metric_value(task().format(), batch, score);
-        out.error[kept++] = score.loss;
+      evaluator.add(batch, outputs);
+      for (const auto& score : training::example_scores(task().format(), batch, outputs)) {
+        if (score.tokens > 0) all.push_back(score);  // else nothing is asked of it
       }
     }
-    out.error.conservativeResize(kept);
-    const bool scored = !training::example_metric(task().format(), batch).empty();
-    out.score.conservativeResize(scored ? kept : 0);
+    const auto kept = static_cast<Index>(all.size());
+    ExampleQuality out{VectorXd(kept), VectorXd(kept)};
+    const double variance = evaluator.target_variance();
+    for (Index i = 0; i < kept; ++i) {
+      const training::ExampleScore& score = all[static_cast<std::size_t>(i)];
+      out.score[i] = training::example_metric_value(task().format(), batch, score, variance);
+      out.error[i] = score.loss;
+    }
     return out;
   }
 
@@ -253,7 +255,7 @@ RunPruning prune_run(const Study& study, const TrainedNetwork& trained,
   const std::vector<int> heads = network.heads();
   const std::string measured = measured_split(network.task());
   const std::string chosen(network.task().selection_split());
-  const analysis::QualityNames names{out.metric.empty() ? "score" : out.metric, "loss"};
+  const analysis::QualityNames names{out.metric, "loss"};
   const NetworkPruner pruner(
       {heads, network.on(measured, out.removed_as), network.on(chosen, out.removed_as), measured,
        chosen, names, network.transformer()},

@@ -103,6 +103,25 @@ TEST_CASE("Targets of weight 0 count nowhere, whatever they are") {
   CHECK_THAT(numbers.result().metric("r2_pooled"), WithinRel(1 - 4.0 / (2.0 + 50.0), 1e-12));
 }
 
+TEST_CASE("Targets without variances of their own are scored by the pooled variance") {
+  const TaskFormat format{4, 2, 0, 1, LossKind::kSquaredError, 1, false, {}};
+  TaskBatch batch;
+  batch.examples = 3;
+  batch.targets = {1.0F, 3.0F, 8.0F};
+  const std::vector<float> outputs = {1.5F, 2.0F, 6.0F};
+  Evaluator evaluator(format);
+  CHECK(std::isnan(evaluator.target_variance()));
+  evaluator.add(batch, outputs);
+  CHECK_THAT(evaluator.target_variance(), WithinRel(26.0 / 3.0, 1e-12));
+  CHECK(example_metric(format, batch) == "r2_pooled");
+  double mean = 0.0;
+  for (const ExampleScore& score : example_scores(format, batch, outputs)) {
+    mean += example_metric_value(format, batch, score, evaluator.target_variance()) / 3.0;
+    CHECK(std::isnan(example_metric_value(format, batch, score, 0.0)));  // constant targets
+  }
+  CHECK_THAT(mean, WithinRel(evaluator.result().metric("r2_pooled"), 1e-12));
+}
+
 TEST_CASE("Bits per byte count the bytes of the targets; perplexity the tokens") {
   Evaluator evaluator({2, 0, 2, 2, LossKind::kCrossEntropy, 2, false, false, false, {1.0, 3.0}});
   TaskBatch batch;
@@ -145,7 +164,7 @@ TEST_CASE("Targets that are signs have an accuracy, and an output of 0 is wrong"
   undefined.add(batch, std::vector<float>(4, std::nanf("")));
   CHECK(std::isnan(undefined.result().metric("accuracy")));
   const auto scores = example_scores(format, batch, std::vector<float>(4, std::nanf("")));
-  CHECK(std::isnan(example_metric_value(format, batch, scores.front())));
+  CHECK(std::isnan(example_metric_value(format, batch, scores.front(), 1.0)));
   format.signs = false;
   Evaluator without(format);
   without.add(batch, std::vector<float>{0.1F, -3.0F, 0.0F, 0.2F});
