@@ -114,7 +114,7 @@ ExtractSizes sizes_of(const Study& study, const FrozenNetwork& network,
     out.heads = network.levels().sizes;
     numbers = static_cast<double>(network.levels().paths()) * static_cast<double>(out.features);
   }
-  for (const Part& part : parts_of(task, study.extract)) {
+  for (const Part& part : parts_of(task, study)) {
     out.splits.emplace_back(part.set, part.examples);
     out.bytes += sizeof(double) * numbers * static_cast<double>(part.examples);
   }
@@ -149,7 +149,7 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   static_cast<void>(sizes_of(study, network, task));  // refuses data that do not fit into memory
   const std::vector<Index> layers = kept_layers(study);
   const PartReader reader(study, task, observer);
-  const std::vector<Part> parts = parts_of(task, wanted);
+  const std::vector<Part> parts = parts_of(task, study);
   ExtractResult out;
   out.dataset.name = study.name;
   out.dataset.features = network.features();

@@ -10,9 +10,12 @@
 
 namespace headway {
 
-std::vector<Part> parts_of(const training::TrainingTask& task, const ExtractOptions& wanted) {
+std::vector<Part> parts_of(const training::TrainingTask& task, const Study& study) {
+  const ExtractOptions& wanted = study.extract;
   const std::vector<std::string>& splits = task.splits();
-  const bool held_out = std::find(splits.begin(), splits.end(), "held_out") != splits.end();
+  // Not of arrays, whose sets keep the names that their owner gave them.
+  const bool held_out = study.task.kind() != TaskKind::kArrays &&
+                        std::find(splits.begin(), splits.end(), "held_out") != splits.end();
   const std::string test = held_out ? "held_out" : "test";
   std::vector<Part> parts;
   for (const std::string& split : splits) {

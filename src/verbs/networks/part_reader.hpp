@@ -22,7 +22,7 @@ struct Part {
   std::string set;  ///< "train", "test", else the name of a further set
   Index examples;
 };
-std::vector<Part> parts_of(const training::TrainingTask& task, const ExtractOptions& wanted);
+std::vector<Part> parts_of(const training::TrainingTask& task, const Study& study);
 
 /// Labels of one split and what the network answers there.
 struct Answers {

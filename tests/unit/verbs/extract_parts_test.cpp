@@ -9,6 +9,8 @@
 #include "headway/solve.hpp"
 #include "headway/train.hpp"
 #include "headway/training/contributions.hpp"
+#include "headway/training/task_adapters.hpp"
+#include "memory_arrays.hpp"
 #include "training/model/transformer_parameters.hpp"
 #include "training_tasks.hpp"
 
@@ -121,6 +123,27 @@ TEST_CASE("contributions are centred and scaled, and their sum is the embedding"
   p.made.task->batch("unknown_terms", 0, 1, batch);
   CHECK_THAT(set_named(data, "unknown_terms").labels(0, 0),
              WithinAbs(batch.targets[0] - mean, 1e-12));
+}
+
+TEST_CASE("sets of arrays keep their names") {
+  const auto set = [](const std::string& name, Index n) -> tasks::ArraySet {
+    std::vector<double> x(static_cast<std::size_t>(4 * n)), y(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<double>(i * i));
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[4 * i];
+    return {name, {}, testing::reals("x", {n, 2, 2}, x), testing::reals("y", {n}, y), {}};
+  };
+  Problem p;
+  p.study.task.set_kind(headway::TaskKind::kArrays);
+  p.made.task = training::make_array_task(
+      training::checked_arrays(
+          testing::arrays_of({set("train", 40), set("test", 12), set("held_out", 11)}), {}),
+      {});
+  p.draw();
+  const tasks::Dataset data = p.extract().dataset;
+  REQUIRE(data.test.has_value());
+  CHECK(data.test->size() == 12);
+  REQUIRE(data.sets.size() == 1);
+  CHECK(data.sets[0].name == "held_out");
 }
 
 TEST_CASE("the theory runs on contributions, and pruning takes their names") {
