@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -78,6 +79,8 @@ struct TrainedRun {
   double training_seconds = 0.0;   ///< of every call, evaluations left out
   std::string sample;              ///< text: what the trained model writes
   std::string tokenizer;           ///< as TrainTask's
+  /// Of examples that the study alone does not describe: those of arrays.
+  std::optional<training::TaskFormat> format;
   std::vector<SplitCeiling> ceilings;
   training::TrainState state;  ///< no parameters before the first checkpoint
 

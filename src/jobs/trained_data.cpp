@@ -40,6 +40,15 @@ std::set<std::string> examples_of_runs(const Study& study) {
   return all;
 }
 
+constexpr const char* kWereInMemory = ": was made from arrays in memory, which it does not hold";
+
+/// Whether a study's file stands for arrays that Python held.
+bool are_in_memory(const std::string& file_path) {
+  std::error_code ignored;
+  const std::filesystem::path file = file_path;
+  return file.filename() == tasks::kArraysInMemory && !std::filesystem::exists(file, ignored);
+}
+
 }  // namespace
 
 bool same_data(const Study& a, const Study& b) { return examples_of(a) == examples_of(b); }
@@ -49,20 +58,21 @@ TaskFiles task_files(const Request& request) {
   files.arrays = [input = request.input, given = request.examples,
                   read = files.arrays](const std::string& path) {
     if (given != nullptr) return given;
-    refuse_arrays_in_memory(input, path);
+    if (are_in_memory(path)) {
+      throw Error(ErrorKind::kMissingFile,
+                  fmt::format("{}{}; headway.write_examples in Python puts them into a file: train "
+                              "on that one, or evaluate on it with --set task.file=FILE",
+                              input, kWereInMemory));
+    }
     return read(path);
   };
   return files;
 }
 
 void refuse_arrays_in_memory(const std::string& input, const std::string& file_path) {
-  std::error_code ignored;
-  const std::filesystem::path file = file_path;
-  if (file.filename() != tasks::kArraysInMemory || std::filesystem::exists(file, ignored)) return;
+  if (!are_in_memory(file_path)) return;
   throw Error(ErrorKind::kMissingFile,
-              fmt::format("{}: was made from arrays in memory, which it does not hold; in Python, "
-                          "give them again",
-                          input));
+              fmt::format("{}{}; in Python, give them again", input, kWereInMemory));
 }
 
 void require_training_data(const Request& request, std::vector<std::string> overlays,

@@ -163,7 +163,13 @@ class Training(unittest.TestCase):
         path = headway.write_examples(file_of("new.h5"), tokens=x, overwrite=True)
         of_file = headway.predict(self.result, path).groups[0].sets["train"]
         np.testing.assert_array_equal(of_file.mean, answers.mean)
-        self.result.save(file_of("predicts.h5"), overwrite=True)
+        saved = self.result.save(file_of("predicts.h5"), overwrite=True)  # which holds no examples: the networks need none
+        np.testing.assert_array_equal(headway.predict(saved, tokens=x).groups[0].sets["inputs"].mean, answers.mean)
+        np.testing.assert_array_equal(headway.predict(headway.read_result(saved), path).groups[0].sets["train"].mean, answers.mean)
+        done = subprocess.run([program.executable(), "evaluate", saved], capture_output=True, text=True, check=False)
+        self.assertIn("which it does not hold; headway.write_examples in Python puts them into a file", done.stderr)
+        with self.assertRaisesRegex(headway.UnreadableFileError, "headway.write_examples puts them into a file"):
+            headway.prune_network(saved, progress=False)
         for words, arguments in (("To predict on it:    headway predict RESULT.h5", ["inspect", path]), (": valid", ["validate", path])):
             done = subprocess.run([program.executable(), *arguments], capture_output=True, text=True, check=False)
             self.assertIn(words, done.stdout + done.stderr)

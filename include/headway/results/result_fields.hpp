@@ -218,7 +218,8 @@ enum class RunParts { kNumbers, kLastAndBestWeights, kWholeState };
 ///   weights/<name>, best_weights/<name>   float32, named as training::TrainState says
 ///   tokenizer           bytes of the SentencePiece model that made the text's tokens (beside the
 ///                       weights of a result: a run that goes on learns the same again)
-///   state               the rest of training::TrainState (whole states)
+///   format              training::TaskFormat, of networks of arrays (beside the weights of a
+///   result) state               the rest of training::TrainState (whole states)
 struct TrainedRunView {
   const TrainedRun* run = nullptr;
   RunParts parts = RunParts::kNumbers;
@@ -243,6 +244,11 @@ void fields(Visitor& visit, const TrainedRunView& r) {
   } else {
     const std::vector<std::uint8_t> bytes(run.tokenizer.begin(), run.tokenizer.end());
     visit("tokenizer", bytes, "a SentencePiece model", kArrays);
+    if (shows(visit, run.format.has_value())) {
+      const training::TaskFormat format = run.format.value_or(training::TaskFormat{});
+      visit("format", format, "what the network was told of its examples: it predicts without them",
+            {.place = FieldPlace::kFile});
+    }
   }
 }
 

@@ -54,6 +54,23 @@ void fields(Visitor& visit, Record& r) {
   visit("split", r.first, "name of the split", {.layout = FieldLayout::kKey});
   fields(visit, r.second);
 }
+/// What a network was told of its examples. Bytes of classes are left out.
+template <class Visitor, RecordOf<TaskFormat> Record>
+void fields(Visitor& visit, Record& r) {
+  visit("tokens", r.tokens, "tokens of an example");
+  visit("features", r.features, "numbers of a token; 0 where tokens are ids");
+  visit("vocabulary", r.vocabulary, "ids that a token may be; 0 where tokens are numbers");
+  visit("outputs", r.outputs, "outputs of a scored token: numbers, or classes");
+  visit("scored", r.scored, "the last tokens that have targets");
+  bool classes = r.loss == LossKind::kCrossEntropy;
+  visit("classes", classes, "whether the targets are classes");
+  if constexpr (!std::is_const_v<Record>) {
+    r.loss = classes ? LossKind::kCrossEntropy : LossKind::kSquaredError;
+  }
+  visit("signs", r.signs, "whether the targets are -1 and +1");
+  visit("all_or_nothing", r.all_or_nothing, "whether an example is right as a whole or not");
+  visit("weighted", r.weighted, "whether some targets do not count");
+}
 template <class Visitor, RecordOf<TrainSummary> Record>
 void fields(Visitor& visit, Record& r) {
   constexpr FieldPlace kFile = FieldPlace::kFile;

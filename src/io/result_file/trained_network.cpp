@@ -72,6 +72,7 @@ TrainedNetwork read_run(const Hdf5InputFile& file, const std::string& group, con
   out.parameters = read_weights(file, group, best);
   out.weights_sha256 = headway::weights_hash(out.parameters);
   out.tokenizer = read_tokenizer(file, group);
+  out.format = read_format(file, group);
   return out;
 }
 

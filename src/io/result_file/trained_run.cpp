@@ -58,6 +58,19 @@ std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group) 
   return {bytes.begin(), bytes.end()};
 }
 
+std::optional<training::TaskFormat> read_format(const Hdf5InputFile& file,
+                                                const std::string& group) {
+  if (file.kind(group + "/format") != NodeKind::kGroup) return std::nullopt;
+  training::TaskFormat format;
+  RecordReader(file, group)("format", format, "what the network was told of its examples");
+  try {
+    format.validate();
+  } catch (const Error& error) {
+    bad_data("{}/format: {}", group, error.what());
+  }
+  return format;
+}
+
 void read_kept_weights(const Hdf5InputFile& file, const std::string& group, TrainedRun& run) {
   if (file.kind(group + "/weights") != NodeKind::kGroup) return;
   RecordReader reader(file, group);
@@ -66,6 +79,7 @@ void read_kept_weights(const Hdf5InputFile& file, const std::string& group, Trai
     reader("best_weights", run.state.best_parameters, "weights at the best step");
   }
   run.tokenizer = read_tokenizer(file, group);
+  run.format = read_format(file, group);
 }
 
 }  // namespace headway::io

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "headway/train_results.hpp"
@@ -15,8 +16,12 @@ TrainedRun read_trained_run(const Hdf5InputFile& file, const std::string& group)
 /// Its learned tokenizer; "" where it has none.
 std::string read_tokenizer(const Hdf5InputFile& file, const std::string& group);
 
-/// The weights and the tokenizer of a result's run, where it holds them; all else of its state is
-/// not there.
+/// What its network was told of its examples, where the file says it.
+std::optional<training::TaskFormat> read_format(const Hdf5InputFile& file,
+                                                const std::string& group);
+
+/// The weights, the tokenizer and the format of a result's run, where it holds them; all else of
+/// its state is not there.
 void read_kept_weights(const Hdf5InputFile& file, const std::string& group, TrainedRun& run);
 
 }  // namespace headway::io

@@ -102,7 +102,7 @@ class PredictNetworksJob final : public JobFor<NetworkPredictResult> {
   std::string read_inputs(Observer& observer) {
     const TaskMaker make_task = headway::make_task_maker(task_files(request));
     for (TrainedNetwork& network : networks_) {
-      if (network.study.task.kind() != TaskKind::kArrays) continue;
+      if (network.study.task.kind() != TaskKind::kArrays || network.format) continue;
       network.format = make_task(network.study).task->format();
     }
     if (request.new_text) {

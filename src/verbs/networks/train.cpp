@@ -67,6 +67,7 @@ TrainedRun new_run(const TrainRun& plan, const TrainTask& task) {
   run.seed = plan.study.seed;
   run.cost = train_cost(plan.study, task.task->format());
   run.tokenizer = task.tokenizer;
+  if (plan.study.task.kind() == TaskKind::kArrays) run.format = task.task->format();
   return run;
 }
 

@@ -165,6 +165,7 @@ std::vector<TrainedNetwork> trained_networks(const std::vector<TrainRun>& runs,
     network.step = best ? run.summary.best_step : run.summary.steps;
     network.parameters = best ? run.state.best_parameters : run.state.parameters;
     network.tokenizer = run.tokenizer;
+    network.format = run.format;
   }
   return out;
 }
