@@ -28,8 +28,10 @@ Verb predict_verb() {
              {"mean", "mean of the predictor, one number for each output"},
              {"sd", "standard deviation of the predictor, likewise"},
              {"right sign",
-              "probability that the predictor has the sign of its mean; of one output alone"},
-             {"class", "sign of the mean; of several outputs the largest one, counted from 0"}}},
+              "probability that the predictor has the sign of its mean; of two classes alone"},
+             {"class",
+              "sign of the mean; of several outputs the largest one, counted from 0; real targets "
+              "have none"}}},
            {"Columns of trained networks",
             {kVariantColumn,
              kSeedsColumn,

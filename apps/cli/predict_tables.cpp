@@ -121,28 +121,29 @@ std::string text_table(const std::vector<PredictingGroup>& groups) {
 }  // namespace
 
 std::string predict_table(const Study& /*study*/, const PredictResult& result) {
-  const bool one_output = result.outputs == 1;
+  const bool classes = std::ranges::any_of(result.points, [](const PredictedPoint& point) {
+    return std::ranges::any_of(point.sets,
+                               [](const auto& s) { return !s.predicted_class.empty(); });
+  });
+  const bool signs = classes && result.outputs == 1;
   std::vector<std::string> header = {"widths", "T", "set<", "example", "mean", "sd"};
-  if (one_output) header.emplace_back("right sign");
-  header.emplace_back("class");
+  if (signs) header.emplace_back("right sign");
+  if (classes) header.emplace_back("class");
   Table table(header, 4);
   bool cut = false;
   for (const PredictedPoint& point : result.points) {
     for (const PredictedSet& set : point.sets) {
-      const std::size_t shown =
-          std::min(static_cast<std::size_t>(kShown), set.predicted_class.size());
-      cut = cut || shown < set.predicted_class.size();
-      for (std::size_t i = 0; i < shown; ++i) {
-        const auto row_number = static_cast<Index>(i);
-        std::vector<std::string> row = {widths_text(point.widths),
-                                        cell(point.temperature, "{:g}"),
-                                        set.name,
-                                        fmt::format("{}", i + 1),
-                                        row_text(set.mean, row_number),
-                                        row_text(set.deviation, row_number)};
-        if (one_output) row.push_back(cell(set.right_sign_probability(row_number, 0), "{:.4f}"));
-        const int answer = set.predicted_class[i];
-        row.push_back(one_output ? fmt::format("{:+d}", answer) : fmt::format("{}", answer));
+      const Index shown = std::min(kShown, set.mean.rows());
+      cut = cut || shown < set.mean.rows();
+      for (Index i = 0; i < shown; ++i) {
+        std::vector<std::string> row = {
+            widths_text(point.widths), cell(point.temperature, "{:g}"), set.name,
+            fmt::format("{}", i + 1),  row_text(set.mean, i),           row_text(set.deviation, i)};
+        if (signs) row.push_back(cell(set.right_sign_probability(i, 0), "{:.4f}"));
+        if (classes) {
+          const int answer = set.predicted_class[static_cast<std::size_t>(i)];
+          row.push_back(signs ? fmt::format("{:+d}", answer) : fmt::format("{}", answer));
+        }
         table.add(std::move(row));
       }
     }

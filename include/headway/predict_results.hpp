@@ -12,8 +12,8 @@ namespace headway {
 struct PredictedSet {
   std::string name;
   MatrixXd mean, deviation;
-  MatrixXd right_sign_probability;  ///< [M, 1]; of several outputs 0 x 0
-  std::vector<int> predicted_class;
+  MatrixXd right_sign_probability;   ///< [M, 1]; of several outputs, or real targets, 0 x 0
+  std::vector<int> predicted_class;  ///< empty for real targets
 };
 template <class Visitor, RecordOf<PredictedSet> Record>
 void fields(Visitor& visit, Record& r) {
@@ -21,12 +21,15 @@ void fields(Visitor& visit, Record& r) {
   visit("name", r.name, "name of the set", {.layout = FieldLayout::kKey});
   visit("mean", r.mean, "mean of the predictor f on each example, [M] or [M, C]", kOutputs);
   visit("sd", r.deviation, "standard deviation of f there, for each output", kOutputs);
+  const bool classes = shows(visit, !r.predicted_class.empty());
+  const FieldPlace of_classes = classes ? FieldPlace::kEverywhere : FieldPlace::kFile;
   visit("right_sign_probability", r.right_sign_probability,
-        "probability that f has the sign of its mean, [M]; of one output alone",
-        {.layout = FieldLayout::kOutputs, .axes = "example"});
+        "probability that f has the sign of its mean, [M]; of two classes alone",
+        {.place = of_classes, .layout = FieldLayout::kOutputs, .axes = "example"});
   visit("predicted_class", r.predicted_class,
-        "one output: sign of the mean, 0 where it is 0; several: the largest one, counted from 0",
-        {.axes = "example"});
+        "one output: sign of the mean, 0 where it is 0; several: the largest one, counted from 0; "
+        "absent for real targets",
+        {.place = of_classes, .optional = true, .axes = "example"});
 }
 
 /// One sweep point on all sets.

@@ -67,6 +67,17 @@ class Predict(ProgramTest):
         self.assertIn("(predict)", text)
         self.assertIn("names the result and the new inputs", text)
 
+    def test_real_targets_have_no_classes(self):
+        write_path_features(self.data, **{"train/labels": np.linspace(-2.0, 2.0, 12), "test/labels": np.linspace(-1.0, 1.0, 7)})
+        result = self.result("solve")
+        said = run("predict", result, self.new, "-q")
+        self.check(said, 0)
+        for word in ("right sign", "class"):
+            self.assertNotIn(word, said.stdout)
+        self.assertEqual(set(json.loads(run("predict", result, self.new, "-q", "--json").stdout)["points"][0]["sets"]["later"]), {"mean", "sd"})
+        with h5py.File(self.predict(result, self.new)) as file:
+            self.assertEqual(set(file["points/0/sets/later"]), {"mean", "sd"})
+
     def test_a_data_set_is_predicted_split_by_split(self):
         solved = self.result("solve")
         self.compare(solved, self.predict(solved, self.data), "test")

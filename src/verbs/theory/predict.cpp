@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "headway/core/clock.hpp"
+#include "headway/core/labels.hpp"
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/error.hpp"
@@ -121,6 +122,7 @@ class NewInputs {
             double predictions, Observer& observer)
       : study_(study),
         names_(std::move(names)),
+        classes_(labels_are_classes(dataset.train.labels)),
         problem_(std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer))),
         predictor_(problem_->kernels, {problem_->kernels, &problem_->evaluation_features},
                    predictions) {}
@@ -155,15 +157,16 @@ class NewInputs {
       set.name = names_[i];
       set.mean = mean.middleRows(begin, rows);
       set.deviation = variance.middleRows(begin, rows).cwiseSqrt();
+      begin += rows;
+      if (!classes_) continue;
       for (Index r = 0; r < rows; ++r) set.predicted_class.push_back(class_of(set.mean.row(r)));
       if (sums.positive.size() > 0) {
-        set.right_sign_probability = sums.positive.segment(begin, rows) / count;
+        set.right_sign_probability = sums.positive.segment(begin - rows, rows) / count;
         for (Index r = 0; r < rows; ++r) {
           double& p = set.right_sign_probability(r, 0);
           if (set.mean(r, 0) < 0.0) p = 1.0 - p;
         }
       }
-      begin += rows;
     }
     return sets;
   }
@@ -187,6 +190,7 @@ class NewInputs {
 
   const Study& study_;
   std::vector<std::string> names_;
+  bool classes_;  // else targets are real, and their signs no answers
   std::shared_ptr<const TheoryProblem> problem_;
   theory::RepeatedPredictor predictor_;
 };

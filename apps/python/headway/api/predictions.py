@@ -20,7 +20,6 @@ from headway.api.compute import file_of, names_of
 from headway.api.settings import toml
 from headway.base import hdf5, memory
 from headway.base.caller import warn
-from headway.base.labels import are_classes
 from headway.base.paths import described, flag_of, output_of, require_utf8, text_of_path
 from headway.base.signatures import with_known_arguments
 from headway.base.words import in_python, python_words, raise_unwritten
@@ -28,7 +27,7 @@ from headway.errors import BadDataError, UsageError
 from headway.results.best_point import named_point
 from headway.results.display import Shown
 from headway.results.network_predictions import NetworkPredictResult
-from headway.results.prediction_results import PredictResult, forget_classes
+from headway.results.prediction_results import PredictResult
 from headway.results.result_reader import kind_of, read_members, read_result
 
 if TYPE_CHECKING:
@@ -178,11 +177,10 @@ def predict(result: str | os.PathLike | Result, new: str | os.PathLike | Dataset
                 "command": [f"{caller}(...)"], "warning": lambda text: warn(python_words(text)), "note": _LOG.info}
     names = [*names_of(result, "result"), *_names_of_arrays(given, known is not None, *examples)]
     with in_python({"evaluate.weights": "weights", "threads": "threads"}, names), how_to_go_on(
+            "train again, since results of older versions do not say what their examples were like" if kind == "train" else
             f"{caller}(result, inputs=..., data={{\"inputs\": x, \"labels\": y, ...}}), all arrays of the call that made it in data"):
         done = native.module().compute("predict", request)
     made = read_members(memory.Group("/", done.tree()), Path(caller))
-    if isinstance(made, PredictResult) and _targets_are_numbers(request["input"]):
-        forget_classes(made)
     vars(made).update(_computation=done)
     raise_unwritten(done.unwritten, made, names=names)
     return made
@@ -214,11 +212,6 @@ def _heads_of(path: str) -> list[int]:
         if "kind" not in file.attrs:
             raise BadDataError("is no result file; allowed: a result of solve, sample or train")
         return [int(count) for count in np.atleast_1d(file.attrs.get("heads", []))]
-
-
-def _targets_are_numbers(path: str) -> bool:
-    with hdf5.open_file(path) as file:
-        return "labels/train" in file and not are_classes(file["labels/train"][()])
 
 
 def _arrays(given: Mapping[str, Any], kind: str, heads: Any, rows: str | None, called: str = "") -> ArrayData:

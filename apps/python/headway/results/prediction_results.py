@@ -22,11 +22,10 @@ class PredictedSet(Brief, Stored):
     Attributes
     ----------
     right_sign_probability : ndarray of shape (example,), or None
-        Probability that f has the sign of its mean; of one output alone.
+        Probability that f has the sign of its mean; of two classes alone.
     predicted_class : ndarray of int, shape (example,), or None
         Of two classes the sign of the mean: -1 and +1, also if the labels were 0 and 1. Of more the largest output, counted
-        from 0. What `headway.predict` returns has neither for a result whose targets are real numbers. A file does not say
-        which targets they were: read from it, both are of the signs.
+        from 0. A result whose targets are real numbers has neither.
     """
 
     mean: np.ndarray
@@ -126,10 +125,3 @@ class PredictResult(Shown):
         sets = {name: len(one.mean) for name, one in self.points[0].sets.items()} if count else {}
         return (f"{self.study}, {count} point{'' if count == 1 else 's'}, "
                 + ", ".join(f"{size} examples of {name}" for name, size in sets.items()))
-
-
-def forget_classes(result: PredictResult) -> None:
-    """Of a new result of real targets, whose signs are no classes."""
-    for point in result.points:
-        for one in point.sets.values():
-            vars(one).update(right_sign_probability=None, predicted_class=None)
