@@ -1,5 +1,6 @@
 """`headway train` and what follows it on examples of one's own, in a file."""
 
+import json
 import os
 import signal
 import subprocess
@@ -114,6 +115,12 @@ class Networks(ExamplesTest):
         evaluated = run("evaluate", trained, "--set", "task.file=" + few, "-q")
         self.check(evaluated, 0)
         self.assertIn("test", evaluated.stdout)
+        other = self.path("other.h5")  # without a validation set, beside which train's own examples would be told twice
+        with h5py.File(few) as whole, h5py.File(other, "w") as file:
+            file.attrs.update(whole.attrs)
+            whole.copy("train", file)
+        told = json.loads(run("evaluate", trained, "--set", "task.file=" + other, "--set", "evaluate.examples=300", "-q", "--json").stdout)
+        self.assertEqual({name: split["examples"] for name, split in told["runs"][0]["evaluations"].items()}, {"train": 200})
         self.check(run("evaluate", trained, "-q"), 0)
         self.check(run("rank", trained, "--set", "rank.examples=40", "-q"), 0)
         self.check(run("prune-network", trained, "--set", "prune.cumulative=false", "--set", "prune.random_orders=1", "-q"), 0)
@@ -129,6 +136,11 @@ class Networks(ExamplesTest):
         x = np.random.default_rng(2).standard_normal((300, 4, 3))
         self.examples("own.h5", x, x.mean(axis=1), schema=None)  # a file needs no schema
         self.train("-o", self.path("trained.h5"))
+        pruned = run("prune-network", self.path("trained.h5"), "--set", "prune.random_orders=1", "-q")
+        self.check(pruned, 0)
+        for words in (", seed 1: test r2_pooled ", "  r2_pooled drop  ", "\nr2_pooled after removing 0, 1, 2, ... heads"):
+            self.assertIn(words, pruned.stdout)
+        os.remove(self.file)  # its networks need no data to predict
         with h5py.File(self.path("new.h5"), "w") as file:
             file.attrs["schema_name"], file.attrs["schema_version"] = "headway-dataset", [1, 0]
             file["sets/new/inputs"] = x[:5]

@@ -7,6 +7,7 @@
 #include "headway/core/parallel.hpp"
 #include "headway/core/text.hpp"
 #include "headway/study/sections.hpp"
+#include "headway/training/task_adapters.hpp"
 #include "verbs/networks/keep_runs.hpp"
 
 namespace headway {
@@ -20,8 +21,15 @@ EvaluatedRun evaluate_one(const TrainedNetwork& network, const Study& study,
   out.held_out_seen = held_out_seen_in_training(network, study);
   out.task = section_text(study, "task");
   const ReadyNetwork ready = ready_network(network, study, make_task);
+  const bool arrays = study.task.kind() == TaskKind::kArrays;
   for (const std::string& split : ready.task.task->splits()) {
-    out.evaluations.emplace_back(split, ready.trainer->evaluate(split, study.evaluate.examples));
+    Index examples = study.evaluate.examples;
+    if (arrays) {  // each example once, under the name of its set
+      if (split == training::kSeenSplit) continue;
+      if (examples == 0) examples = ready.trainer->options().eval_examples;
+      if (split == "train") examples = std::min(examples, ready.task.task->train_examples());
+    }
+    out.evaluations.emplace_back(split, ready.trainer->evaluate(split, examples));
   }
   return out;
 }
