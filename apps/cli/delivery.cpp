@@ -40,10 +40,11 @@ int deliver(const Verb& verb, const Options& options, jobs::Job& job, Observer& 
 }  // namespace
 
 std::string closing_line(const Options& options, const jobs::Outcome& outcome) {
-  return fmt::format("{}, {} s{}{}", outcome.done,
+  return fmt::format("{}, {} s{}{}{}", outcome.done,
                      cell(outcome.seconds, outcome.seconds < 999.5 ? "{:.3g}" : "{:.0f}"),
                      options.output.empty() ? "" : ", result in " + options.output,
-                     outcome.interrupted ? "; interrupted: the result is partial" : "");
+                     outcome.interrupted ? "; interrupted: the result is partial" : "",
+                     outcome.goes_on ? ", and the same command goes on" : "");
 }
 
 int run_job(const Verb& verb, Options options) {

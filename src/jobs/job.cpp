@@ -15,6 +15,7 @@
 #include "headway/jobs/parts.hpp"
 #include "headway/numerics/blas.hpp"
 #include "headway/result_file.hpp"
+#include "jobs/checkpoint/checkpoint_folder.hpp"
 #include "jobs/checkpoint_fault.hpp"
 
 namespace headway::jobs {
@@ -178,6 +179,9 @@ void Job::finish(Outcome outcome) {
   provenance.seconds = outcome_.seconds;
   provenance.partial = outcome_.interrupted;
   if (outcome_.interrupted) unwritten = fault_->text();
+  std::error_code ignored;
+  outcome_.goes_on = outcome_.interrupted && !request.output.empty() &&
+                     std::filesystem::exists(checkpoint_folder_of(request.output), ignored);
   done_ = true;
 }
 

@@ -47,6 +47,7 @@ Outcome sample_outcome(const SampleResult& result) {
   Outcome outcome{count_text(result.points.size(), "point"), result.interrupted, result.seconds,
                   result.solve.threads};
   for (const SamplePoint& point : result.points) {
+    if (!point.complete) continue;  // its draws are too few since it was interrupted
     const std::string fault = headway::sampling_fault(point);
     if (fault.empty()) continue;
     outcome.faults.push_back(fmt::format("widths {}, temperature {:g}: not usable: {}",

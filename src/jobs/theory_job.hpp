@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "headway/core/detail_observer.hpp"
+#include "headway/core/text.hpp"
 #include "headway/dataset.hpp"
 #include "headway/theory_results.hpp"
 #include "headway/verbs/theory/plan.hpp"
@@ -52,8 +53,9 @@ class TheoryStart : public Job {
         std::make_shared<Checkpoints>(request.output, study, dataset_.content_hash, force);
     remove_ = [checkpoints] { checkpoints->remove(); };
     if (checkpoints->resumable() > 0) {
-      tell_message(observer, fmt::format("resuming from {} checkpoints in {}",
-                                         checkpoints->resumable(), checkpoints->folder()));
+      tell_message(observer, fmt::format("resuming from {} in {}",
+                                         count_text(checkpoints->resumable(), "checkpoint"),
+                                         checkpoints->folder()));
     }
     earlier_seconds_ = std::max(earlier_seconds_, checkpoints->earlier_seconds());
     Hooks hooks = checkpoints->hooks();

@@ -95,8 +95,8 @@ std::string sampling_fault(const SamplePoint& point) {
   }
   if (!finite) return "the means are not finite";
   if (std::isnan(point.rhat_max)) {
-    return fmt::format("R-hat is undefined: {} draws a chain are too few, or no chain moved",
-                       point.draws);
+    return fmt::format("R-hat is undefined: {} a chain {} too few, or no chain moved",
+                       count_text(point.draws, "draw"), point.draws == 1 ? "is" : "are");
   }
   if (point.rhat_max > kUsableRhat) {
     return fmt::format("R-hat {} > {}: the chains have not mixed",

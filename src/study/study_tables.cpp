@@ -103,8 +103,8 @@ const OptionTable<ModelOptions>& ModelOptions::table() {
           "temperature", &M::temperatures,
           one_or_list(real(0.0, kLargestReal), "a number from 0 to 1e9, or a list of them (swept)",
                       kMostPoints),
-          "variance T of the label noise; a list is swept. Raise it if the labels are noisy or K + "
-          "T I is not positive definite."),
+          "variance T of the label noise; a list is swept. headway sample needs T > 0. Raise it if "
+          "the labels are noisy or K + T I is not positive definite."),
       option("readout", &M::readout, optional(choice<Readout>()),
              "query positions that the readout takes; absent: the data set's own, else last_token"),
       option("attention", &M::attention, choice<AttentionKind>(),

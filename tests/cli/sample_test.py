@@ -160,6 +160,10 @@ class Output(ProgramTest):
 
 
 class Refusals(ProgramTest):
+    def test_a_dry_run_refuses_what_cannot_be_sampled(self):
+        for more in ((), ("--dry-run",)):
+            self.check(run("sample", self.study, "--set", "model.temperature=[0,0.1]", *more), 78, "sampling needs a temperature > 0")
+
     def test_bad_options_are_refused(self):
         for setting, code, words in BAD_OPTIONS:
             with self.subTest(setting=setting):
@@ -243,6 +247,8 @@ class Checkpoints(ProgramTest):
         code, stdout, stderr = self.stop(output, self.arguments("exact"), self.begun(1), signal.SIGINT, form=())
         self.assertEqual(code, 130, stderr)
         self.assertIn("\n+ interrupted, not all draws were made\n", stdout)
+        self.assertIn("interrupted: the result is partial, and the same command goes on\n", stderr)
+        self.assertIn(f"To go on, run the command above again; what is done is in {output}.checkpoint\n", run("inspect", output).stdout)
         rows = [line for line in stdout.splitlines() if " exact " in line]
         self.assertEqual([row.endswith("+") for row in rows], [False, True], stdout)
 

@@ -30,6 +30,7 @@ struct Outcome {
   double seconds = 0.0;
   int threads = 1;
   std::vector<std::string> faults = {};  ///< what keeps it from being usable, one line each
+  bool goes_on = false;  ///< interrupted, with a checkpoint from which the same command goes on
 };
 
 /// What another verb of the theory can use again, on the same study and data.

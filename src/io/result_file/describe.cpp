@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "core/fail.hpp"
 #include "headway/core/text.hpp"
@@ -173,6 +174,12 @@ std::string describe_result(const Hdf5InputFile& file) {
                      text(file, "/", "data_hash"));
   for (const Listing& listing : kListings) {
     if (kind == listing.verb && has_first(file, listing)) out += table(file, listing);
+  }
+  std::error_code ignored;
+  const std::string checkpoint = file.file_path() + ".checkpoint";
+  if (cell(file, "/", "partial") == "1" && std::filesystem::exists(checkpoint, ignored)) {
+    out +=
+        fmt::format("To go on, run the command above again; what is done is in {}\n", checkpoint);
   }
   const bool of_networks = kind == EvaluateResult::kVerb || kind == NetworkPruneResult::kVerb;
   const bool trained = kind == RankResult::kVerb && text(file, "/", "task") != "dataset";

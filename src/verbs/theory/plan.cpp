@@ -12,6 +12,7 @@
 #include "headway/verbs/theory/learned_attention.hpp"
 #include "verbs/theory/sample_setup.hpp"
 #include "verbs/theory/value_problem.hpp"
+#include "verbs/theory/value_sample.hpp"
 
 namespace headway {
 namespace {
@@ -212,6 +213,8 @@ TheoryPlan plan_theory(const Study& study, const tasks::Dataset& dataset, Theory
   count_memory(dataset, columns, plan);
   count_values(study, dataset, plan);
   if (verb == TheoryVerb::kSamples) {
+    check_sampling(study);
+    check_value_sampling(study, dataset);
     plan.draw_bytes = draw_bytes(study, dataset);
     count_draws(study, plan);
   }

@@ -195,6 +195,7 @@ MatrixXd recorded_positions(const std::vector<ChainRecord>& chains, Index dimens
 }
 
 void judge_diagnostics(SamplePoint& point) {
+  if (!point.complete) return;  // interrupted: no more draws need be asked for
   if (point.rhat_max > kUsableRhat) {
     point.warnings.push_back(fmt::format(
         "R-hat {} > {}: the chains have not mixed. Raise sample.warmup and sample.draws",

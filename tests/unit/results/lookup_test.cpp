@@ -96,6 +96,10 @@ TEST_CASE("draws that cannot be used say why, the worst first") {
   CHECK(fault([](SamplePoint& p) { p.predictor.variance(2, 0) = std::nan(""); }) == means);
   CHECK(fault([](SamplePoint& p) { p.rhat_max = std::nan(""); }) ==
         "R-hat is undefined: 6 draws a chain are too few, or no chain moved");
+  CHECK(fault([](SamplePoint& p) {
+          p.rhat_max = std::nan("");
+          p.draws = 1;
+        }) == "R-hat is undefined: 1 draw a chain is too few, or no chain moved");
   CHECK(fault([](SamplePoint& p) { p.rhat_max = 1.2345; }) ==
         "R-hat 1.234 > 1.05: the chains have not mixed");
   CHECK(fault([](SamplePoint& p) { p.rhat_max = 6744475883888558.0; }) ==

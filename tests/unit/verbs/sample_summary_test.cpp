@@ -16,8 +16,9 @@ using Catch::Matchers::WithinAbs;
 
 namespace {
 
-SamplePoint diagnosed(double rhat, double ess, int chains) {
+SamplePoint diagnosed(double rhat, double ess, int chains, bool complete = true) {
   SamplePoint point;
+  point.complete = complete;
   point.rhat_max = rhat;
   point.ess_bulk_min = ess;
   point.chains = chains;
@@ -110,6 +111,7 @@ TEST_CASE("chains that have not mixed, and too few effective draws, are told in 
   CHECK(diagnosed(1.001, 399.0, 3).warnings.empty());
   CHECK(diagnosed(1.04, 400.0, 4).warnings ==
         Lines{"R-hat 1.040 > 1.01: error bars are too small. Raise sample.draws"});
+  CHECK(diagnosed(2.5, 8.0, 2, false).warnings.empty());  // interrupted
   CHECK(diagnosed(2.5, 8.0, 2).warnings ==
         Lines{"R-hat 2.500 > 1.05: the chains have not mixed. Raise sample.warmup and sample.draws",
               "the slowest entry of U has 8 effective draws, fewer than 200. Raise sample.draws"});
