@@ -5,6 +5,7 @@
 #include "headway/dataset_file.hpp"
 #include "headway/error.hpp"
 #include "headway/io/training_tasks.hpp"
+#include "headway/result_file.hpp"
 #include "jobs/json_text.hpp"
 #include "terminal.hpp"
 #include "verbs.hpp"
@@ -21,6 +22,13 @@ struct Findings {
 
 Findings findings_of(const std::string& file) {
   Findings found;
+  if (io::is_result_file(file)) {
+    found.faults = {fmt::format(
+        "{}: is a result of headway {}, which headway inspect explains; allowed: a data set, or a "
+        "file of examples to train on",
+        file, io::verb_of_kind(io::read_result_kind(file)))};
+    return found;
+  }
   if (io::is_examples_file(file)) {
     found.kind = "file of examples";
     found.faults = io::validate_examples(file, &found.warnings);

@@ -75,6 +75,31 @@ void refuse_section_of_other_verbs(const std::string& name, const OptionValue& v
   }
 }
 
+/// Whether `value` is a list of values that the option takes one by one, so that [sweep] may have
+/// it.
+bool could_be_swept(const Option<Study>& option, const OptionValue& value, const std::string& key,
+                    Study study) {
+  const auto* values = value.get<OptionValue::Array>();
+  if (values == nullptr || values->empty() || key == "name") return false;
+  if (!is_training_task(study.task.kind())) return false;
+  try {
+    for (const OptionValue& one : *values) option.read(one, key, study);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+void read_option(const Option<Study>& option, const OptionValue& value, const std::string& key,
+                 Study& study) {
+  try {
+    option.read(value, key, study);
+  } catch (const OptionError& error) {
+    if (!could_be_swept(option, value, key, study)) throw;
+    throw error.followed_by(fmt::format("; several: sweep.{} = {}", key, text_of(value)));
+  }
+}
+
 void read_section(const std::string& name, const OptionValue& value, Study& study) {
   const auto* table = value.get<OptionValue::Table>();
   if (table == nullptr) refuse(value, name, fmt::format("a table [{}]", name));
@@ -86,7 +111,7 @@ void read_section(const std::string& name, const OptionValue& value, Study& stud
   for (const OptionEntry& entry : *table) {
     const Option<Study>* found = find_option(name + "." + entry.key, study.task.kind());
     if (found == nullptr) refuse_key(name, entry, study.task.kind());
-    found->read(entry.value, name + "." + entry.key, study);
+    read_option(*found, entry.value, name + "." + entry.key, study);
   }
 }
 
@@ -119,7 +144,7 @@ void read_sections(const OptionValue& root, Study& study) {
       const bool dotted = entry.key.find('.') != std::string::npos;
       const Option<Study>* found = dotted ? nullptr : find_option(entry.key, study.task.kind());
       if (found == nullptr) refuse_unknown_root_key(entry);
-      found->read(entry.value, entry.key, study);
+      read_option(*found, entry.value, entry.key, study);
     }
   }
 }

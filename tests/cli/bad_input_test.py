@@ -113,6 +113,27 @@ class BadStudyFiles(ProgramTest):
             self.check(done, 78, f"{name}:1: not valid TOML", *([words] if words else []))
             self.assertEqual("write_examples" in done.stderr or "text-small" in done.stderr, words is not None)
 
+    def test_a_list_for_a_key_of_training_says_how_it_is_swept(self):
+        for key, value in (("seed", "[1, 2]"), ("train.attention", '["softmax", "hyla"]')):
+            with self.subTest(key):
+                self.check(run("train", "fuzzy-logic-small", "--set", f"{key}={value}", "--dry-run"), 78, f"; several: sweep.{key} = {value}")
+                self.check(run("train", "fuzzy-logic-small", "--set", f"sweep.{key}={value}", "--dry-run"), 0)
+        for key, value in (("train.heads", '["a"]'), ("name", '["a", "b"]'), ("seed", "[]")):
+            done = run("train", "fuzzy-logic-small", "--set", f"{key}={value}", "--dry-run")
+            self.check(done, 78)
+            self.assertNotIn("several", done.stderr)
+        done = run("solve", self.study, "--set", "seed=[1,2]")
+        self.check(done, 78, "seed")
+        self.assertNotIn("several", done.stderr)  # the theory has no [sweep]
+
+    def test_a_result_is_no_data_set(self):
+        result = self.path("result.h5")
+        self.check(run("solve", self.study, "-q", "-o", result), 0)
+        done = run("validate", result)
+        self.check(done, 65, prints=True)
+        self.assertEqual(done.stdout, f"{result}: is a result of headway solve, which headway inspect explains; "
+                                      "allowed: a data set, or a file of examples to train on\n")
+
     def test_missing_and_unreadable(self):
         for verb in ("solve", "align", "prune", "inspect", "validate"):
             with self.subTest(verb=verb):

@@ -27,6 +27,13 @@ class OptionError : public Error {
     return placed;
   }
 
+  /// The same error with more at the end of its message.
+  [[nodiscard]] OptionError followed_by(const std::string& more) const {
+    OptionError longer(what() + more, fields_);
+    longer.has_place_ = has_place_;
+    return longer;
+  }
+
  private:
   std::vector<std::string> fields_;
   bool has_place_ = false;
