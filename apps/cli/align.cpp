@@ -18,7 +18,9 @@ Verb align_verb() {
       .tables = {{"Columns",
                   {kWidthsColumn,
                    kTemperatureColumn,
-                   {"kernel", "renormalised: of the theory at this width; GP: at infinite width"},
+                   {"kernel",
+                    "renormalised: of the theory at this width; GP: at infinite width, "
+                    "once for each temperature"},
                    {"k = 1 ... 8",
                     "overlap |v_k . y| / |y| of eigenvector k with the labels, largest eigenvalue "
                     "first"},

@@ -82,6 +82,7 @@ Verb help_verb() {
           .examples = {{"headway help solve", "what solve does, its options and keys"},
                        {"headway help model.temperature", "a key: what it is, and what is allowed"},
                        {"headway help heads", "every key of that name"},
+                       {"headway help hyla", "the keys that take this value"},
                        {"headway help task.layers.heads", "the keys of a table"},
                        {"headway help solve --man | man -l -", "the same as a manual page"}},
           .takes = Takes::kNothing,

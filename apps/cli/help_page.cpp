@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "command_options.hpp"
@@ -133,9 +134,17 @@ bool takes_task(const Verb& verb, const Section& section) {
 
 void add_keys(const Verb& verb, std::vector<HelpSection>& sections) {
   if (verb.sections.empty()) return;
-  sections.push_back({"The study file",
-                      "The keys of the study file that matter here follow, table by table. --set "
-                      "takes each as TABLE.KEY=VALUE."});
+  const bool has_task = std::ranges::find(verb.sections, "task") != verb.sections.end();
+  const bool takes_any_study = verb.takes_study() && verb.input == nullptr;
+  sections.push_back(
+      {"The study file",
+       fmt::format("The keys of the study file that {} follow, table by table. --set takes each "
+                   "as TABLE.KEY=VALUE.{}",
+                   has_task ? "matter here" : "belong to this verb",
+                   takes_any_study && !has_task
+                       ? " Those of [task] and [model] are in headway solve "
+                         "--help; headway help KEY explains one."
+                       : "")});
   for (const std::string& name : verb.sections) {
     for (const Section& section : headway::study_sections()) {
       if (section.name != name || !takes_task(verb, section)) continue;
@@ -170,6 +179,18 @@ void add_unless_empty(HelpSection section, std::vector<HelpSection>& sections) {
   if (!section.entries.empty()) sections.push_back(std::move(section));
 }
 
+/// The keys that take this word as their value.
+std::vector<HelpSection> sections_with_value(const std::string& word) {
+  std::vector<HelpSection> found;
+  for (KeyTable& table : key_tables()) {
+    std::erase_if(table.section.entries, [quoted = quoted_text(word)](const Explained& entry) {
+      return entry.meaning.find(quoted) == std::string::npos;
+    });
+    add_unless_empty(std::move(table.section), found);
+  }
+  return found;
+}
+
 }  // namespace
 
 HelpPage program_page() {
@@ -197,7 +218,7 @@ std::vector<HelpSection> key_sections(const std::string& topic) {
     }
     add_unless_empty(std::move(table.section), found);
   }
-  return found;
+  return found.empty() ? sections_with_value(topic) : found;
 }
 
 std::vector<std::string> key_topics() {

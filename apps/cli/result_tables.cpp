@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "carried_network_table.hpp"
 #include "headway/core/text.hpp"
@@ -116,7 +117,9 @@ std::string chosen_table(const SolveResult& result) {
   if (table.empty()) return "";
   const bool starred = std::any_of(choices.begin(), choices.end(), by_test);
   return "\ntemperature chosen for each network\n" + table.text() +
-         (starred ? "* as Tiberi et al. (2024) choose it; such an accuracy is optimistic\n" : "");
+         (starred ? fmt::format("* as Tiberi et al. (2024) choose it; such {} {} is optimistic\n",
+                                measure.accuracy() ? "an" : "a", measure.name())
+                  : "");
 }
 
 std::string point_title(const std::vector<Index>& widths, double temperature) {
@@ -268,17 +271,23 @@ std::string align_table(const Study& study, const AlignResult& result) {
   std::string out = study_header(study, result.solve);
   out += wrapped("overlap |v_k . y| / |y| of eigenvector k (falling eigenvalue) with the labels\n");
   Table table({"widths", "T", "kernel<", "k = 1 ... 8<", "sum of squares"}, 3);
+  const auto row = [&](const std::string& widths, double temperature, const char* kernel,
+                       const VectorXd& overlaps, const VectorXd& cumulative) {
+    const Index shown = std::min(kMost, overlaps.size());
+    const VectorXd head = overlaps.head(shown);
+    table.add(
+        {widths, cell(temperature, "{:g}"), kernel, decimals_text(numerics::listed(head)),
+         shown > 0 && shown <= cumulative.size() ? cell(cumulative[shown - 1], "{:.4f}") : "-"});
+  };
   for (const AlignPoint& point : result.points) {
-    const auto row = [&](const char* kernel, const VectorXd& overlaps, const VectorXd& cumulative) {
-      const Index shown = std::min(kMost, overlaps.size());
-      const VectorXd head = overlaps.head(shown);
-      table.add(
-          {widths_text(point.widths), cell(point.temperature, "{:g}"), kernel,
-           decimals_text(numerics::listed(head)),
-           shown > 0 && shown <= cumulative.size() ? cell(cumulative[shown - 1], "{:.4f}") : "-"});
-    };
-    row("renormalised", point.overlaps, point.cumulative);
-    row("GP", point.gaussian_process_overlaps, point.gaussian_process_cumulative);
+    row(widths_text(point.widths), point.temperature, "renormalised", point.overlaps,
+        point.cumulative);
+  }
+  std::set<double> told;  // infinite width: once for each temperature
+  for (const AlignPoint& point : result.points) {
+    if (!told.insert(point.temperature).second) continue;
+    row("-", point.temperature, "GP", point.gaussian_process_overlaps,
+        point.gaussian_process_cumulative);
   }
   return out + table.text();
 }

@@ -82,6 +82,12 @@ class Help(ProgramTest):
             self.assertIn(word, head)
         self.assertEqual(run("help", "task.layers.heads.beta").stdout.count("default"), 1)
         self.assertIn("train.attention", run("help", "sweep").stdout)
+        value = run("help", "hyla").stdout  # no key, but a value of one
+        self.assertIn("[train]:\n", value)
+        self.assertIn("  attention  ", value)
+        self.assertNotIn("  layers  ", value)
+        self.assertIn("[task] and [model] are in headway solve --help", words_of(run("sample", "--help").stdout))
+        self.assertNotIn("headway solve --help", words_of(run("evaluate", "--help").stdout))
         self.check(run("help", "model.temprature"), 64, "did you mean model.temperature?")
         self.check(run("help", "model.widths", "--man"), 64, "--man", "a verb")
 

@@ -113,6 +113,24 @@ class Undefined(ProgramTest):
         self.assertIsNotNone(json.loads(process.stdout)["points"][0]["accuracy"])
 
 
+class ManyPoints(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.data = self.path("data.h5")
+        write_path_features(self.data, **{"train/labels": np.linspace(-2.0, 2.0, 12), "test/labels": np.linspace(-1.0, 1.0, 7)})
+        self.points = (self.data, "-q", "--set", "model.widths=[10,20,50]", "--set", "model.temperature=[0.1,1]")
+
+    def test_align_shows_infinite_width_once_for_each_temperature(self):
+        lines = run("align", *self.points).stdout.splitlines()
+        self.assertEqual(sum(" renormalised " in line for line in lines), 6)
+        self.assertEqual([line.split()[:3] for line in lines if " GP " in line], [["-", "0.1", "GP"], ["-", "1", "GP"]])
+
+    def test_a_temperature_chosen_by_test_labels_is_said_of_what_the_table_shows(self):
+        self.assertIn("such a test MSE is optimistic", run("solve", *self.points).stdout)
+        write_path_features(self.data)
+        self.assertIn("such an accuracy is optimistic", run("solve", *self.points).stdout)
+
+
 class FewExamples(ProgramTest):
     def test_one_example_has_no_error(self):
         data = self.path("one.h5")
@@ -128,7 +146,7 @@ class FewExamples(ProgramTest):
         write_path_features(data)
         with h5py.File(data, "a") as file:
             del file["test"]
-        self.assertIn("has no test set", run("prune", data, "--set", "model.widths=[10]").stderr)
+        self.assertIn("the data have no test set", run("prune", data, "--set", "model.widths=[10]").stderr)
 
 
 class NoEvidence(ProgramTest):

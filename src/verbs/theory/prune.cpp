@@ -270,7 +270,8 @@ PruneResult prune(const Study& study, const tasks::Dataset& dataset, Observer& o
   const TheoryProblem& problem = *made;
   if (problem.evaluation.test_labels.rows() == 0) {
     observer.warning(fmt::format(
-        "{}: has no test set, so accuracies without heads and curves are undefined", dataset.name));
+        "{}: the data have no test set, so accuracies without heads and curves are undefined",
+        dataset.name));
   }
   PruneResult result;
   result.solve = solve_or_reuse(study, dataset, problem, observer, known);
