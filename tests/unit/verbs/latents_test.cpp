@@ -279,9 +279,10 @@ TEST_CASE("only wanted layers are decoded, and the table is over seeds", "[torch
 TEST_CASE("studies without latent codes and wrong layers are refused") {
   Study text = fuzzy_study();
   text.task.set_kind(headway::TaskKind::kOmniglot);
-  CHECK_THROWS_WITH(headway::check_latents(text),
-                    "task.kind = \"omniglot\": must be \"fuzzy_logic\", \"sraven\" or \"arrays\", whose "
-                    "examples have parts (terms, rules or factors) that codes can be decoded into");
+  CHECK_THROWS_WITH(
+      headway::check_latents(text),
+      "task.kind = \"omniglot\": must be \"fuzzy_logic\", \"sraven\" or \"arrays\", whose "
+      "examples have parts (terms, rules or factors) that codes can be decoded into");
   Study permuted = sraven_study();
   permuted.latents.task = table("permuted", true);
   CHECK(refused(permuted) ==
