@@ -38,10 +38,10 @@ MatrixXd repeat_diagonal(const MatrixXd& v, Index heads) {
 void check_order_parameters(const OrderParameters& u, const model::Architecture& architecture) {
   const int layers = architecture.layers();
   if (static_cast<int>(u.layers.size()) != layers) {
-    throw Error(
-        ErrorKind::kBadStudy,
-        fmt::format("order parameters: {} matrices: must be {}, U_1{} and U_a", u.layers.size() + 1,
-                    layers + 1, layers == 1 ? "" : fmt::format(" to U_{}", layers)));
+    throw Error(ErrorKind::kBadStudy,
+                fmt::format("order parameters: there are {}: must be {} matrices, U_1{} and U_a",
+                            u.layers.size() + 1, layers + 1,
+                            layers == 1 ? "" : fmt::format(" to U_{}", layers)));
   }
   for (int l = 1; l <= layers + 1; ++l) {
     const Index size = architecture.outputs * architecture.paths_above(l);

@@ -154,7 +154,7 @@ class WrongArguments(unittest.TestCase):
 
     def test_arguments_of_action_and_kernel_are_refused(self):
         action, xi, unit = headway.action(**small()), small()["features"], np.eye(4)
-        self.refused(headway.BadStudyError, ["0 layers", "2"], lambda: action.evaluate([unit]))
+        self.refused(headway.BadStudyError, ["there are 1: must be 3 matrices, U_1 to U_2 and U_a"], lambda: action.evaluate([unit]))
         self.refused(headway.BadStudyError, ["order parameters"], lambda: action.evaluate([]))
         self.refused(headway.UsageError, ["order_parameters", "3"], lambda: action.evaluate(3))
         self.refused(headway.BadDataError, ["order_parameters[0]", "finite"],

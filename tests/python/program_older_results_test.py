@@ -96,10 +96,7 @@ class OlderResults(unittest.TestCase):
                             self.compare_draws(now, before)
 
     def compare_draws(self, now, before):
-        """Digit by digit with the kernels of the old file. Others round otherwise, which makes other draws of the same law."""
-        if now.attrs.get("blas") == before.attrs.get("blas"):
-            draws = (file["points/0/draws/layer_1"][()] for file in (now, before))
-            np.testing.assert_allclose(*draws, rtol=1e-4, atol=1e-6)
+        """Other versions and other processors make other draws of the same law."""
         means, errors = ([file[f"points/0/order_parameters/layer_1_{of}"][()] for file in (now, before)] for of in ("mean", "mcse"))
         self.assertLess(np.max(np.abs(means[0] - means[1]) / np.hypot(*errors)), 6)
 

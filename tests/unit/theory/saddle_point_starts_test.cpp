@@ -129,7 +129,7 @@ TEST_CASE("starts and temperatures that no action has are refused, with what is 
   };
   CHECK(refusal([](auto&) {}) == "none");
   CHECK(refusal([](auto& u) { u.layers.pop_back(); }) ==
-        "order parameters: 2 matrices: must be 3, U_1 to U_2 and U_a");
+        "order parameters: there are 2: must be 3 matrices, U_1 to U_2 and U_a");
   CHECK(refusal([](auto& u) { u.at(1) = MatrixXd::Identity(11, 11); }) ==
         "order parameters: U_1 is 11 x 11: must be 12 x 12");
   CHECK(refusal([](auto& u) { u.at(2) = MatrixXd::Identity(6, 5); }) ==
