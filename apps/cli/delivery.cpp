@@ -44,7 +44,9 @@ std::string closing_line(const Options& options, const jobs::Outcome& outcome) {
                      cell(outcome.seconds, outcome.seconds < 999.5 ? "{:.3g}" : "{:.0f}"),
                      options.output.empty() ? "" : ", result in " + options.output,
                      outcome.interrupted ? "; interrupted: the result is partial" : "",
-                     outcome.goes_on ? ", and the same command goes on" : "");
+                     !outcome.goes_on ? ""
+                     : options.force  ? ", and the same command without --force goes on"
+                                      : ", and the same command goes on");
 }
 
 int run_job(const Verb& verb, Options options) {

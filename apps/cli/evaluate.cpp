@@ -19,7 +19,7 @@ Verb evaluate_verb() {
           "lengths, splits, inputs or permutations. --set task.KEY=VALUE changes single keys. The "
           "split into training and held-out tasks stays that of training unless task.seed is "
           "given. Without a change, --set evaluate.weights=last repeats the numbers of the end "
-          "of training.",
+          "of training. Of your own arrays the set train is what training calls seen.",
       .tables = {{"A row for each split and metric",
                   {kVariantColumn,
                    kSeedsColumn,

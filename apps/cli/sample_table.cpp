@@ -18,7 +18,6 @@ std::string sampled_readout_text(const SampledMatrix& readout) {
                                   : measured_diagonal(readout.mean, readout.mcse);
 }
 
-/// One row a point: is the run good, and what does it say? What marks rows stands below.
 /// With its Monte Carlo error, where that is known.
 std::string sampled_text(const Measure& measure, const SamplePoint& point) {
   return measure.accuracy() ? measured_text(point.predictor.accuracy, point.accuracy_mcse, "{:.4f}")
@@ -26,6 +25,7 @@ std::string sampled_text(const Measure& measure, const SamplePoint& point) {
                                             point.mean_squared_error_mcse, "{:.4g}");
 }
 
+/// One row a point: is the run good, and what does it say? What marks rows stands below.
 std::string runs_table(const SampleResult& result) {
   constexpr std::size_t kAfterAccuracies = 7;
   const SetColumns sets(result.solve);

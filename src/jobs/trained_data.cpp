@@ -61,7 +61,8 @@ TaskFiles task_files(const Request& request) {
     if (are_in_memory(path)) {
       throw Error(ErrorKind::kMissingFile,
                   fmt::format("{}{}; headway.write_examples in Python puts them into a file: train "
-                              "on that one, or evaluate on it with --set task.file=FILE",
+                              "on that one. `headway evaluate` takes another one, with --set "
+                              "task.file=FILE",
                               input, kWereInMemory));
     }
     return read(path);

@@ -70,8 +70,9 @@ std::vector<FieldTable> tables_of_networks() {
       table<PredictingGroup>("predicting_group", "`groups/<g>` of predict on a train result",
                              {{"network_predict", "groups/<g>/"}}),
       table<TrainedRun>("run",
-                        "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>` "
-                        "and `best_weights/<name>`",
+                        "`runs/<i>` of train, which also has `curves/<split>`, `weights/<name>`, "
+                        "`best_weights/<name>` and, where predicting needs it, `format` or "
+                        "`tokenizer`",
                         {{"train", "runs/<i>/"}}),
       table<TrainGroup>("group", "`groups/<g>` of train", {{"train", "groups/<g>/"}}),
       table<RunPruning>("network_run",

@@ -75,12 +75,13 @@ void refuse_section_of_other_verbs(const std::string& name, const OptionValue& v
   }
 }
 
-/// Whether `value` is a list of values that the option takes one by one, so that [sweep] may have
-/// it.
+/// Whether `value` is a list of values that a key of the networks to train takes one by one, so
+/// that [sweep] may have it.
 bool could_be_swept(const Option<Study>& option, const OptionValue& value, const std::string& key,
                     Study study) {
   const auto* values = value.get<OptionValue::Array>();
-  if (values == nullptr || values->empty() || key == "name") return false;
+  if (values == nullptr || values->empty()) return false;
+  if (key != "seed" && !key.starts_with("task.") && !key.starts_with("train.")) return false;
   if (!is_training_task(study.task.kind())) return false;
   try {
     for (const OptionValue& one : *values) option.read(one, key, study);

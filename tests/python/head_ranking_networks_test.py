@@ -280,7 +280,7 @@ class Ranking(RankingTest):
                 (headway.BadDataError, "labels: class 2 has 1 of 9 examples", lambda: rank([0, 1, 2, 0, 1, 0, 1, 0, 1], classes=3)),
                 (headway.BadDataError, "labels: one class has 1 of 9", lambda: rank([1] + [-1] * 8)),
                 (headway.BadDataError, "labels: 3 examples; allowed: at least 8", lambda: rank([0.1, 0.2, 0.3], few)),
-                (headway.BadDataError, "loss of a language model cannot be ranked", lambda: rank(batch["input_ids"])),
+                (headway.BadDataError, "measures the loss of a language model", lambda: rank(batch["input_ids"])),
                 (headway.UsageError, "tokenizer is missing", lambda: rank(inputs=["a"] * P)),
                 (headway.UsageError, "inputs: is list", lambda: rank(inputs=[1] * P)),
                 (headway.UsageError, "inputs: is DataLoader; allowed: a tensor, a tuple of tensors, a mapping of names to tensors, such as a "

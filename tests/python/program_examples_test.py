@@ -146,6 +146,15 @@ class Training(unittest.TestCase):
                          + "\n".join(lines) + "\n")
         of_file = headway.latents(headway.train(study, progress=False), **options)
         np.testing.assert_array_equal(of_file.runs[0].layers[0].codes["held_out"], layer.codes["held_out"])
+        hidden = np.arange(len(train["targets"])) % 2  # the answer of every other example
+        masked = {"targets": np.tile(train["targets"][:, None], 5), "loss_mask": np.column_stack([np.ones((len(hidden), 4), int), hidden])}
+        of_masked = headway.latents(self.trained(**train | masked, sets={"held_out": held_out | {
+            "targets": np.tile(held_out["targets"][:, None], 5)}}), **options)
+        self.assertEqual([decoder.name for decoder in of_masked.runs[0].layers[0].decoders], ["hue", "size"])
+        constant = {"factors": train["factors"] | {"shade": np.ones(len(hidden), int)}}
+        with self.assertRaisesRegex(headway.BadDataError, "^train: factors/shade: is 1 in all 100 examples .*; allowed: at least two values"):
+            headway.latents(self.trained(**train | constant, sets={"held_out": held_out | {
+                "factors": held_out["factors"] | {"shade": np.ones(len(hidden), int)}}}), **options)
         with self.assertRaisesRegex(headway.BadDataError, "^has neither a set held_out nor test; allowed: one of them"):
             headway.latents(self.trained(**train), **options)
         with self.assertRaisesRegex(headway.BadDataError, "^held_out: has no factors"):
@@ -236,6 +245,9 @@ class Refusals(unittest.TestCase):
         self.refused('sets: "train" is', tokens=x, targets=y, sets={"train": (x, y)})
         self.refused("sets['b']: has the unknown key 'labels'", tokens=x, targets=y, sets={"b": {"tokens": x, "labels": y}})
         self.refused("train: has neither tokens nor vectors", targets=y)
+        self.refused("factors['a/b']: is not a valid", tokens=x, targets=y, factors={"a/b": y})
+        self.refused("factors['hue']: are words; allowed: whole numbers from 0", tokens=x, targets=y, factors={"hue": ["red", "blue"] * 3})
+        self.refused("factors['0']: is not a valid", tokens=x, targets=y, factors={0: y})
         self.refused("has both the study", headway.UsageError, study="fuzzy-logic-small", tokens=x, targets=y)
         self.refused("needs a study, a result, or the path of one, or tokens", headway.UsageError)
 

@@ -200,6 +200,12 @@ class RemoveHeads(unittest.TestCase):
         self.assertFalse(bool(weight[:, SIZE:3 * SIZE].any()))  # the second removal still holds both
         two.undo()
         self.unchanged(model, before)
+        name = "encoder.layer.0.attention.output.dense"
+        one, wide = (headway.remove_heads(model, {name: [0]}, heads={name: count}) for count in (HEADS, HEADS // 2))
+        one.undo()
+        self.assertFalse(bool(weight[:, :2 * SIZE].any()))  # both heads are the first of half as many
+        wide.undo()
+        self.unchanged(model, before)
         gone = headway.remove_heads(model, {0: [1]})
         with torch.no_grad():
             weight += 1.0  # training brings the head back

@@ -218,8 +218,8 @@ enum class RunParts { kNumbers, kLastAndBestWeights, kWholeState };
 ///   weights/<name>, best_weights/<name>   float32, named as training::TrainState says
 ///   tokenizer           bytes of the SentencePiece model that made the text's tokens (beside the
 ///                       weights of a result: a run that goes on learns the same again)
-///   format              training::TaskFormat, of networks of arrays (beside the weights of a
-///   result) state               the rest of training::TrainState (whole states)
+///   format              training::TaskFormat, of networks of arrays (beside weights of a result)
+///   state               the rest of training::TrainState (whole states)
 struct TrainedRunView {
   const TrainedRun* run = nullptr;
   RunParts parts = RunParts::kNumbers;

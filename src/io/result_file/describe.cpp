@@ -178,8 +178,9 @@ std::string describe_result(const Hdf5InputFile& file) {
   std::error_code ignored;
   const std::string checkpoint = file.file_path() + ".checkpoint";
   if (cell(file, "/", "partial") == "1" && std::filesystem::exists(checkpoint, ignored)) {
-    out +=
-        fmt::format("To go on, run the command above again; what is done is in {}\n", checkpoint);
+    out += fmt::format(
+        "To go on, run the command above again, without --force; what is done is in {}\n",
+        checkpoint);
   }
   const bool of_networks = kind == EvaluateResult::kVerb || kind == NetworkPruneResult::kVerb;
   const bool trained = kind == RankResult::kVerb && text(file, "/", "task") != "dataset";

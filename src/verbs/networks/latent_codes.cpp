@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 
 #include "headway/core/option_error.hpp"
@@ -175,6 +176,11 @@ LatentExamples sraven_examples(const Study& study) {
               fmt::format("{}: {}", in_memory ? tasks::kArraysInMemory : file.string(), why));
 }
 
+/// What a file calls the examples of a split.
+std::string set_of(const std::string& split) {
+  return split == training::kSeenSplit ? "train" : split;
+}
+
 /// The set that decoders are asked about.
 std::string asked_split(const Study& study, const training::TrainingTask& task) {
   const std::vector<std::string>& splits = task.splits();
@@ -186,7 +192,7 @@ std::string asked_split(const Study& study, const training::TrainingTask& task) 
                   "the decoders are asked about");
 }
 
-/// The last token's target: its class, or its numbers [n, outputs].
+/// The last token's target: its class, or its numbers [n, outputs]; NaN where a mask hides it.
 MatrixXd last_targets(const training::TrainingTask& task, const std::string& split, Index count) {
   const training::TaskFormat& format = task.format();
   training::TaskBatch batch;
@@ -195,10 +201,13 @@ MatrixXd last_targets(const training::TrainingTask& task, const std::string& spl
   const Index columns = classes ? 1 : format.outputs;
   MatrixXd out(count, columns);
   for (Index i = 0; i < count; ++i) {
+    const auto last = static_cast<std::size_t>((i + 1) * format.scored - 1);
+    const bool hidden = !batch.weights.empty() && batch.weights[last] == 0.0F;
     for (Index c = 0; c < columns; ++c) {
       const auto at = static_cast<std::size_t>(((i + 1) * format.scored - 1) * columns + c);
-      out(i, c) =
-          classes ? static_cast<double>(batch.classes[at]) : static_cast<double>(batch.targets[at]);
+      out(i, c) = hidden    ? std::numeric_limits<double>::quiet_NaN()
+                  : classes ? static_cast<double>(batch.classes[at])
+                            : static_cast<double>(batch.targets[at]);
     }
   }
   return out;
@@ -222,7 +231,7 @@ OwnLabels own_labels(const Study& study, const training::TrainingTask& task, std
     refuse_examples(
         study, fmt::format("{}: has no factors; allowed: what its examples are composed of, as "
                            "factors/NAME, integers [n] (in Python factors={{\"colour\": ...}})",
-                           split == training::kSeenSplit ? "train" : split));
+                           set_of(split)));
   }
   out.targets = last_targets(task, split, count);
   out.labels.split = std::move(split);
@@ -270,6 +279,14 @@ LatentExamples own_examples(const Study& study, const training::TrainingTask& ta
   LatentExamples out;
   for (std::size_t f = 0; f < train.factors.size(); ++f) {
     const std::vector<int>&fitted = train.factors[f].values, &others = held_out.factors[f].values;
+    if (std::ranges::min(fitted) == std::ranges::max(fitted)) {
+      refuse_examples(
+          study,
+          fmt::format("{}: factors/{}: is {} in all {} examples that decoders are fitted to; "
+                      "allowed: at least two values",
+                      set_of(train.labels.split), train.factors[f].name, fitted.front(),
+                      fitted.size()));
+    }
     const int values = 1 + std::max(std::ranges::max(fitted), std::ranges::max(others));
     const auto first = static_cast<int>(out.label_names.size());
     for (OwnLabels* one : {&train, &held_out}) {
@@ -284,7 +301,9 @@ LatentExamples own_examples(const Study& study, const training::TrainingTask& ta
     question.held_out.classes = {others};
     out.questions.push_back(std::move(question));
   }
-  out.questions.push_back(own_answer(task.format(), train, held_out));
+  if (train.targets.allFinite() && held_out.targets.allFinite()) {
+    out.questions.push_back(own_answer(task.format(), train, held_out));
+  }
   const Index tokens = task.format().tokens;
   for (Index key = 0; key < tokens; ++key) out.pairs.push_back({tokens - 1, key});
   out.pairs_per_code = tokens;

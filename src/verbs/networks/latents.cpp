@@ -136,9 +136,12 @@ LatentRun decode_run(const TrainedNetwork& network, const TaskMaker& make_task,
     });
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadData) throw;
-    throw Error(error.kind(),
-                fmt::format("{}: {} (latents.examples = {}, latents.folds = {})", name_of(network),
-                            error.what(), study.latents.examples, study.latents.folds));
+    throw Error(
+        error.kind(),
+        fmt::format(
+            "{}: {} (latents.examples = {}, latents.folds = {}{})", name_of(network), error.what(),
+            study.latents.examples, study.latents.folds,
+            study.task.kind() == TaskKind::kArrays ? "; a task is a combination of factors" : ""));
   }
   LatentRun out;
   static_cast<NetworkRun&>(out) = run_of(network);

@@ -106,9 +106,17 @@ def _arrays(given: Mapping[str, Any], places: Mapping[str, str], faults: list[st
         if not isinstance(factors, Mapping):
             faults.append(f"{places['factors']}: is of type {type(factors).__name__}; allowed: a mapping of names to integers [n]")
             factors = {}
-        names = sorted(map(str, factors))  # as a file has them
-        given = {kind: value for kind, value in given.items() if kind != "factors"} | {f"factors/{name}": factors[name] for name in names}
-        places = {**places, **{f"factors/{name}": f"{places['factors']}[{name!r}]" for name in names}}
+        named = {str(name): factor for name, factor in factors.items()}
+        given = {kind: value for kind, value in given.items() if kind != "factors"}
+        for name in sorted(named):  # as a file has them
+            place = f"{places['factors']}[{name!r}]"
+            wrong = set_name_fault(name)
+            if wrong:
+                faults.append(f"{place}: is {wrong}")
+            elif np.asarray(named[name]).dtype.kind in "US":
+                faults.append(f"{place}: are words; allowed: whole numbers from 0, such as numpy.unique(words, return_inverse=True)[1]")
+            else:
+                given, places = given | {f"factors/{name}": named[name]}, {**places, f"factors/{name}": place}
     found = {kind: _array(places[kind], value, faults) for kind, value in given.items()}
     return {kind: (places[kind], array) for kind, array in found.items() if array is not None}
 

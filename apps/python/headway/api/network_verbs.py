@@ -101,8 +101,9 @@ def latents(study: Source, **given: Any) -> LatentsResult:
 
     Notes
     -----
-    Networks that were trained on examples of your own need the `factors` of these, in training and in a set `held_out` or `test`.
-    A code is then what the last token attends to, token by token.
+    Networks that were trained on examples of your own need the `factors` of these: in the set `validation`, or in training where
+    there is no such set, and in a set `held_out` or `test`. A code is then what the last token attends to, token by token. Decoders
+    need at least five combinations of factors (`folds`).
 
     Examples
     --------

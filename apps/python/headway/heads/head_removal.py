@@ -80,8 +80,9 @@ def _own_costs(model, encoded: Any, labels: Any, loss: Callable[[Any, Any], Any]
     if not callable(loss):
         raise UsageError(f"loss: is {loss!r:.60}; allowed: a function of what the model returns and of the labels of a batch")
     network = network_of(model, "mean", batch_size, heads=names_of_heads(model) if heads is None else heads, shared=shared)
+    network.own_loss = True
     given = network.examples("train: encoded", encoded, mask)
-    count = examples_in({key: value for key, value in given.items()})
+    count = examples_in(given)
     if not hasattr(labels, "__len__") or len(labels) != count:
         raise BadDataError(f"labels: are {len(labels) if hasattr(labels, '__len__') else 'one'} for {count} examples; allowed: one for each")
     given = network.placed("train: encoded", given)

@@ -39,14 +39,14 @@ class Cut:
 
 
 class Taken:
-    """The columns of one head that are at zero: what they were, and how many removals hold them there."""
+    """A column of weights that is at zero: what it was, and how many removals hold it there."""
 
-    def __init__(self, columns: Tensor):
-        self.columns, self.removals = columns.detach().clone(), 0
+    def __init__(self, column: Tensor):
+        self.column, self.removals = column, 0
 
 
-# By module and columns: so removals of one head can be undone in any order.
-_TAKEN: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], Taken]] = weakref.WeakKeyDictionary()
+# By module and number of the column: so removals that share heads can be undone in any order.
+_TAKEN: weakref.WeakKeyDictionary[Any, dict[int, Taken]] = weakref.WeakKeyDictionary()
 
 
 class Columns(Cut):
@@ -59,30 +59,33 @@ class Columns(Cut):
         width = self._columns().shape[1]
         require_divisor(place, width)
         size = width // place.heads
-        self._holds = [self._take(head * size, size) for head in gone]
-
-    def _take(self, begin: int, size: int) -> tuple[int, Taken]:
-        all_taken = _TAKEN.setdefault(self._module, {})
-        columns = self._columns()[:, begin:begin + size]
-        taken = all_taken.get((begin, size))
-        if taken is None or taken.removals == 0 or bool(torch.any(columns != 0)):  # or training has brought the head back
-            taken = all_taken[begin, size] = Taken(columns)
-        taken.removals += 1
-        self._write(begin, torch.zeros_like(taken.columns))
-        return begin, taken
+        at = [head * size + i for head in gone for i in range(size)]
+        now = self._columns().detach()[:, at].clone()
+        there = (now != 0).any(0).tolist()
+        taken = _TAKEN.setdefault(self._module, {})
+        for number, column, nonzero in zip(at, now.T, there):
+            if nonzero or number not in taken:  # nobody took it, or training has brought it back
+                taken[number] = Taken(column)
+            taken[number].removals += 1
+        self._holds = {number: taken[number] for number in at}
+        self._write(at, torch.zeros_like(now))
 
     def _columns(self) -> Tensor:
         return self._module.weight.T if self._transposed else self._module.weight
 
-    def _write(self, begin: int, values: Tensor) -> None:
+    def _write(self, at: Sequence[int], values: Tensor) -> None:
         with torch.inference_mode() if self._module.weight.is_inference() else torch.no_grad():
-            self._columns()[:, begin:begin + values.shape[1]] = values
+            self._columns()[:, at] = values
 
     def undo(self) -> None:
-        for begin, taken in self._holds:
-            taken.removals -= 1
-            if taken.removals == 0:
-                self._write(begin, taken.columns.to(self._module.weight))
+        taken, back = _TAKEN.setdefault(self._module, {}), {}
+        for number, held in self._holds.items():
+            held.removals -= 1
+            if held.removals == 0 and taken.get(number, held) is held:
+                taken.pop(number, None)
+                back[number] = held.column
+        if back:
+            self._write(list(back), torch.stack(list(back.values()), 1).to(self._module.weight))
 
 
 class Silent:

@@ -69,6 +69,7 @@ class NamedNetwork(Network):
         if "output_hidden_states" in takes or hasattr(model, "config") and any(one.kind is one.VAR_KEYWORD for one in takes.values()):
             self.options["output_hidden_states"] = True
         self.reads_tokens, self._layouts = True, {}
+        self.own_loss = False  # asked for alone: then the model may answer with anything that is of each example
         self.mask: Any = None
 
     # ---- the model
@@ -103,7 +104,10 @@ class NamedNetwork(Network):
 
     def _said(self, batch: Batch) -> Tensor:
         """[b, S, N] or [b, N]."""
-        answer, count = answer_of(self._asked(batch)), len(next(iter(batch.given.values())))
+        said, count = self._asked(batch), len(next(iter(batch.given.values())))
+        answer = answer_of(said)
+        if self.own_loss and (answer is None or answer.ndim not in (2, 3) or len(answer) != count):
+            answer = _numbers_of(said, count)
         if answer is None or answer.ndim not in (2, 3) or len(answer) != count:
             shape = "nothing that is a tensor" if answer is None else f"a tensor of shape {list(answer.shape)} for {count} examples"
             raise UsageError(f"model: {type(self.model).__name__} answers with {shape}; allowed: [examples, tokens, N] or [examples, N]")
@@ -296,6 +300,13 @@ def answer_of(said: Any) -> Tensor | None:
         return said
     values = said.values() if isinstance(said, Mapping) else said if isinstance(said, (tuple, list)) else ()
     return next((value for value in values if isinstance(value, torch.Tensor)), None)
+
+
+def _numbers_of(said: Any, count: int) -> Tensor | None:
+    """[b, N]: the first numbers of what a model returns that are of each example."""
+    values = said.values() if isinstance(said, Mapping) else said if isinstance(said, (tuple, list)) else (said,)
+    return next((value.reshape(count, -1) for value in values if isinstance(value, torch.Tensor) and value.is_floating_point()
+                 and value.ndim > 0 and len(value) == count), None)
 
 
 def _checked_loss(found: Any, count: int) -> Tensor:

@@ -25,7 +25,8 @@ class PredictedSet(Brief, Stored):
         Probability that f has the sign of its mean; of two classes alone.
     predicted_class : ndarray of int, shape (example,), or None
         Of two classes the sign of the mean: -1 and +1, also if the labels were 0 and 1. Of more the largest output, counted
-        from 0. A result whose targets are real numbers has neither.
+        from 0. A result whose targets are real numbers has neither; files of 0.3.0 and
+        before have both.
     """
 
     mean: np.ndarray

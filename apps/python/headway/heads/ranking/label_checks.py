@@ -34,5 +34,5 @@ def token_faults(y: np.ndarray) -> list[str]:
     if y.shape[1] == 1 or are_classes(y) or len(np.unique(y)) <= 2:
         return []
     return [f"labels: are whole numbers of shape {list(y.shape)}, such as {y[0, :4].astype(int).tolist()}, which are no one-hot rows; allowed: "
-            "labels of whole examples, [P], or rows of real targets, which classes=0 says that they are. The loss of a language model "
-            "cannot be ranked: the readout would fit the numbers of tokens"]
+            "labels of whole examples, [P], or rows of real targets, which classes=0 says that they are. headway.ablate_heads(..., loss=) "
+            "measures the loss of a language model; a readout would fit the numbers of tokens"]
