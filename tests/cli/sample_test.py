@@ -248,7 +248,7 @@ class Checkpoints(ProgramTest):
         self.assertEqual(code, 130, stderr)
         self.assertIn("\n+ interrupted, not all draws were made\n", stdout)
         self.assertIn("interrupted: the result is partial, and the same command goes on\n", stderr)
-        self.assertIn(f"To go on, run the command above again; what is done is in {output}.checkpoint\n", run("inspect", output).stdout)
+        self.assertIn(f"To go on, run the command above again, without --force; what is done is in {output}.checkpoint\n", run("inspect", output).stdout)
         rows = [line for line in stdout.splitlines() if " exact " in line]
         self.assertEqual([row.endswith("+") for row in rows], [False, True], stdout)
 
