@@ -18,7 +18,7 @@ constexpr Index kBlockNumbers = Index{2} << 20;
 constexpr Index kMostIds = Index{1} << 24;
 /// Networks compute in single precision, where the squares of norms overflow at 1e19.
 constexpr double kLargestReal = 1e15;
-constexpr double kMostFactorValues = 1000;  // of a factor
+constexpr double kMostFactorValues = 1000;
 
 Index row_of(const std::vector<Index>& shape) {
   Index row = 1;

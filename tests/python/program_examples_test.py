@@ -11,6 +11,7 @@ import numpy as np
 
 import headway
 import program
+from headway.figures import latents as latents_figures
 from bindings import differences, file_of, setUpModule  # noqa: F401
 
 SMALL = {"layers": 1, "model_dim": 8, "heads": 2, "query_dim": 8, "value_dim": 8, "mlp_dim": 8, "steps": 12, "batch": 16,
@@ -139,6 +140,7 @@ class Training(unittest.TestCase):
             np.testing.assert_array_equal(run.labels[split].label, wanted)
             np.testing.assert_array_equal(run.labels[split].answer, given["targets"][:100])
         self.assertEqual(set(run.labels["train"].task) & set(run.labels["held_out"].task), set())
+        self.check_figures(codes)
         headway.write_examples(file_of("pairs.h5"), **train, sets={"held_out": held_out}, overwrite=True)
         study = file_of("pairs.toml")
         lines = [f"{key} = {value}" for key, value in SMALL.items() if key not in ("threads", "progress")]
@@ -160,6 +162,20 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(headway.BadDataError, "^held_out: has no factors"):
             del held_out["factors"]
             headway.latents(self.trained(**train, sets={"held_out": held_out}), **options)
+
+    def check_figures(self, codes):
+        """Panels have the names of the factors, and a score below the axis is a triangle at its end."""
+        run = codes.runs[0]
+        self.assertEqual([one.title for one in latents_figures._colourings(run, run.layers[0])], ["hue", "size"])
+        run.all_layers.decoder("answer").scores["held_out"] = -2.0
+        run.all_layers.decoder("answer").scores["untrained"] = 0.5
+        figures = codes.plot("latent_decoding", "latent_similarity")
+        panels = figures["latent_decoding"].axes[:3]
+        self.assertEqual([axes.get_title() or axes.get_title(loc="left") for axes in panels], ["hue", "size", "the answer"])
+        triangles = [[line for line in axes.lines if line.get_marker() == "v"] for axes in panels]
+        self.assertEqual([len(found) for found in triangles[:2]], [0, 0])
+        self.assertIn(1.0, np.concatenate([line.get_xdata() for line in triangles[2]]).round())  # the codes of all layers
+        self.assertIn("values of factors", " ".join(text.get_text() for text in figures["latent_similarity"].texts))
 
     def test_it_predicts_new_tokens_of_arrays_and_of_a_file(self):
         x, y = same_ends(2)

@@ -85,10 +85,10 @@ struct RankCorrelation {
   double spearman = std::numeric_limits<double>::quiet_NaN();
   double kendall = std::numeric_limits<double>::quiet_NaN();
   double p_value = std::numeric_limits<double>::quiet_NaN();
-  analysis::Bootstrap bootstrap{
-      std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(),
-      std::numeric_limits<double>::quiet_NaN()};  ///< over the examples; says nothing of other
-                                                  ///< training runs
+  /// Over the examples; says nothing of other training runs.
+  analysis::Bootstrap bootstrap{std::numeric_limits<double>::quiet_NaN(),
+                                std::numeric_limits<double>::quiet_NaN(),
+                                std::numeric_limits<double>::quiet_NaN()};
 };
 template <class Visitor, RecordOf<RankCorrelation> Record>
 void fields(Visitor& visit, Record& r, const std::string& name) {

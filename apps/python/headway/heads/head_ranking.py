@@ -50,7 +50,8 @@ def rank_heads(model: Any, inputs: Mapping[str, Any] | Sequence[str], labels: Ar
         called as model(x), model(*batch) or model(**batch), the first index being the example.
     labels : array_like of shape (P,) or (P, C)
         Two classes: -1 and +1, or 0 and 1. C classes: one-hot rows, or class numbers together with `classes`. All else are
-        real targets; rows of whole numbers, as token ids are, only with classes=0. The loss of a language model cannot be ranked.
+        real targets; rows of whole numbers, as token ids are, only with classes=0. `headway.ablate_heads(..., loss=)`
+        measures the loss of a language model.
     tokenizer : callable, optional
         The model's tokenizer, for texts. They are padded, and cut after 128 tokens.
     layers : int or sequence of int, optional

@@ -25,8 +25,7 @@ class PredictedSet(Brief, Stored):
         Probability that f has the sign of its mean; of two classes alone.
     predicted_class : ndarray of int, shape (example,), or None
         Of two classes the sign of the mean: -1 and +1, also if the labels were 0 and 1. Of more the largest output, counted
-        from 0. A result whose targets are real numbers has neither; files of 0.3.0 and
-        before have both.
+        from 0. Where targets are real numbers there is neither; older files have both.
     """
 
     mean: np.ndarray
