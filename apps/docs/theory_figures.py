@@ -27,7 +27,7 @@ from headway.figures.order_parameters import entry_scale  # noqa: E402
 STUDY = str(SOURCE / "data/studies/hmm-four-paths.toml")
 PATHS = ((1, 1), (1, 2), (2, 1), (2, 2))
 ROLES = ("good", "adversarial", "denoising", "adversarial")
-COLOURS = ("#D55E00", "#8c8c8c", "#0072B2", "#bdbdbd")  # of the paths
+COLOURS = ("#D55E00", "#8c8c8c", "#009E73", "#bdbdbd")  # of the paths
 HEADS = (("same token", "random"), ("uniform", "random"))
 CHAIN = (3, 2, 4)  # heads of the layers in the picture of the chain
 
@@ -105,14 +105,15 @@ def draw_network(axes, u):
         curve = np.concatenate([x[i] + (x[i + 1] - x[i]) * ease for i in range(3)])
         height = np.concatenate([levels[i] + (levels[i + 1] - levels[i]) * t for i in range(3)])
         axes.plot(curve, height, color=colour, linewidth=1.3 * np.sqrt(u[path, path]) + 0.4, zorder=2,
-                  label=f"path ({first},{second}): {role}")
+                  label=f"({first},{second}) {role}: {number(u[path, path])}")
     box(axes, 0.0, levels[0], "tokens $x$,  $V_0$", 1.9)
     for layer, names in enumerate(HEADS):
         for head, name in enumerate(names):
             box(axes, (head - 0.5) * 2.6, levels[layer + 1], f"head {head + 1}\n{name}", 1.75, 0.95)
         axes.text(-2.75, levels[layer + 1], f"layer {layer + 1}", ha="center", va="center", rotation=90, color=style.MUTED)
     box(axes, 0.0, levels[3], "readout $a$,  output $f$", 2.75)
-    axes.legend(loc="upper left", bbox_to_anchor=(-0.01, 0.02), ncol=2, fontsize=7.8, columnspacing=1.0, handlelength=1.3)
+    axes.legend(loc="upper left", bbox_to_anchor=(0.015, 0.03), ncol=2, fontsize=7.8, columnspacing=1.0, handlelength=1.3,
+                title="how much each path is used, N = 10", title_fontsize=7.8, alignment="left", borderpad=0.0)
     axes.set_xlim(-3.1, 2.6)
     axes.set_ylim(-0.5, 6.8)
     axes.axis("off")
