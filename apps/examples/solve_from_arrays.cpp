@@ -11,7 +11,7 @@ int main() {
   headway::MatrixXd y(40, 1);
   for (headway::Index i = 0; i < 40; ++i) y(i, 0) = i % 2 == 0 ? 1.0 : -1.0;
 
-  headway::Study study;
+  headway::Study study = headway::Study::of_arrays();
   study.model.widths = {{10}};
   study.model.temperatures = {0.1};
   const auto data = headway::Dataset::from_path_features(xi, y, {2, 2});

@@ -81,8 +81,10 @@ struct Dataset {
   /// Weights that were trained with these heads, in the theory's scaling. `prune` removes heads
   /// from this network too.
   std::optional<LinearValueNetwork> network;
-  std::string note;          ///< for example "attention of a network that the theory approximates"
-  std::string content_hash;  ///< SHA-256 of the file or of the task's resolved parameters
+  std::string note;  ///< for example "attention of a network that the theory approximates"
+  /// SHA-256 of the file or of the task's resolved parameters. A factory below hashes what it is
+  /// given, so sets that are added later do not count.
+  std::string content_hash;
 
   // Data sets of arrays in memory, for solve() and the other verbs of the theory. `labels`: P x C,
   // +-1 or one-hot for classes, else real. A test set may be added: data.test = Split::from_...
@@ -111,10 +113,11 @@ struct Dataset {
 
 /// Error{kBadData}, naming the member, its size and what is allowed, unless the members of a data
 /// set fit each other. Checked are: heads and layers; N_0; of train, test and each further set the
-/// examples or path features, labels and ids, with P, C and N_0; the names of further sets; which
-/// numbers name two classes; the shapes of Gram matrices. Every verb of the theory calls it. Not
-/// checked are matrices of heads, weights of `network`, and whether numbers are finite: that is
-/// done where they are used. Cost: one pass over the labels.
+/// examples or path features, labels and ids, with P, C and N_0; the heads of supplied attention;
+/// the names of further sets; which numbers name two classes; the shapes of Gram matrices. Every
+/// verb of the theory calls it. Not checked are matrices of heads, weights of `network`, and
+/// whether numbers are finite: that is done where they are used. Nor are signs and sums of supplied
+/// rows of attention, which files and Python are checked for. Cost: one pass over the labels.
 void check_dataset(const Dataset& dataset);
 
 /// Examples held in memory.
@@ -130,6 +133,7 @@ class MemoryExamples final : public ExampleSource {
   [[nodiscard]] Index features() const override { return inputs_.shape[2]; }
   [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
   [[nodiscard]] bool thread_safe() const override { return true; }
+  [[nodiscard]] std::vector<int> supplied_heads() const override;
   void read_inputs(Index begin, Index count, double* out) const override;
   void read_mask(Index begin, Index count, std::uint8_t* out) const override;
   void read_attention(int layer, Index begin, Index count, double* out) const override;
@@ -155,6 +159,7 @@ class SourcedExamples final : public ExampleSource {
   [[nodiscard]] Index features() const override { return inputs_->shape()[2]; }
   [[nodiscard]] bool has_mask() const override { return !mask_.empty(); }
   [[nodiscard]] bool thread_safe() const override { return true; }
+  [[nodiscard]] std::vector<int> supplied_heads() const override;
   void read_inputs(Index begin, Index count, double* out) const override;
   void read_mask(Index begin, Index count, std::uint8_t* out) const override;
   void read_attention(int layer, Index begin, Index count, double* out) const override;

@@ -286,6 +286,9 @@ struct Study {
   Study& operator=(Study&&) noexcept;
   ~Study();
 
+  /// A study whose data are handed over as arrays; its results say so.
+  static Study of_arrays();
+
   static const OptionTable<Study>& table();  ///< the keys outside any section
 };
 

@@ -71,6 +71,10 @@ std::vector<std::vector<std::size_t>> solve_chains(const Study& study) {
 }
 
 std::vector<std::size_t> dealt_units(std::size_t units, const Shard& shard) {
+  if (shard.index >= shard.count) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("shard {}: allowed: i/n with 0 <= i < n", shard_text(shard)));
+  }
   std::vector<std::size_t> dealt;
   for (std::size_t unit = shard.index; unit < units; unit += shard.count) dealt.push_back(unit);
   return dealt;

@@ -54,6 +54,12 @@ OptionType<T> unless(T by_default, OptionType<T> type) {
 }  // namespace
 
 Study::Study() = default;
+
+Study Study::of_arrays() {
+  Study study;
+  study.task.as<DatasetOptions>().file = tasks::kArraysInMemory;
+  return study;
+}
 Study::Study(const Study&) = default;
 Study::Study(Study&&) noexcept = default;
 Study& Study::operator=(const Study&) = default;

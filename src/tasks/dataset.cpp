@@ -94,6 +94,11 @@ class DatasetChecker {
             examples.features(), dataset_.features);
     }
     if (examples.tokens() < 1) fault("{}/inputs: has no tokens; allowed: at least one", in);
+    const std::vector<int> supplied = examples.supplied_heads();
+    if (dataset_.form == AttentionForm::kSupplied && supplied != dataset_.heads) {
+      fault("{}/attention: has heads [{}]; allowed: [{}], as heads says", in, join(supplied, ", "),
+            join(dataset_.heads, ", "));
+    }
   }
 
   void check_rows(const std::string& in, const Split& split, Index examples) const {
@@ -195,11 +200,9 @@ MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
                                std::vector<Tensor> attention)
     : inputs_(std::move(inputs)), mask_(std::move(mask)), attention_(std::move(attention)) {
   if (inputs_.shape.size() != 3 || inputs_.values.size() != inputs_.count()) {
-    throw Error(
-        ErrorKind::kBadData,
-        fmt::format(
-            "inputs: has {} dimensions and {} values: must be [P, S, N_0] with as many values",
-            inputs_.shape.size(), inputs_.values.size()));
+    throw Error(ErrorKind::kBadData,
+                fmt::format("inputs: is [{}] of {} values: must be [P, S, N_0] with as many values",
+                            join(inputs_.shape, ", "), inputs_.values.size()));
   }
   const auto positions = static_cast<std::size_t>(size() * tokens());
   if (!mask_.empty() && mask_.size() != positions) {
@@ -217,6 +220,12 @@ MemoryExamples::MemoryExamples(Tensor inputs, std::vector<std::uint8_t> mask,
                               l + 1, join(a.shape, ", "), size(), tokens(), tokens()));
     }
   }
+}
+
+std::vector<int> MemoryExamples::supplied_heads() const {
+  std::vector<int> heads;
+  for (const Tensor& layer : attention_) heads.push_back(static_cast<int>(layer.shape[1]));
+  return heads;
 }
 
 void MemoryExamples::read_inputs(Index begin, Index count, double* out) const {
@@ -238,6 +247,12 @@ void MemoryExamples::read_attention(int layer, Index begin, Index count, double*
   const Tensor& a = attention_[at];
   const Index stride = a.shape[1] * a.shape[2] * a.shape[3];
   std::copy_n(a.values.data() + begin * stride, count * stride, out);
+}
+
+std::vector<int> SourcedExamples::supplied_heads() const {
+  std::vector<int> heads;
+  for (const Source& layer : attention_) heads.push_back(static_cast<int>(layer->shape()[1]));
+  return heads;
 }
 
 void SourcedExamples::read_inputs(Index begin, Index count, double* out) const {

@@ -37,8 +37,7 @@ MatrixXd solved_order_parameters(const RowMatrixXd& parts, Index count, const Ma
   dataset.features = parts.cols() / count;
   dataset.train.path_features = parts;
   dataset.train.labels = labels;
-  Study study;
-  study.task.set_kind(TaskKind::kDataset);
+  Study study = Study::of_arrays();
   study.model.widths = {{kTheoryWidth}};
   study.model.temperatures = {temperature};
   study.solve.hessian = study.solve.corrections = When::kOff;

@@ -54,6 +54,8 @@ class ExampleSource {
   virtual void read_inputs(Index begin, Index count, double* out) const = 0;
   /// out: [count, S], 1 = real token. Only if has_mask().
   virtual void read_mask(Index begin, Index count, std::uint8_t* out) const;
+  /// Heads of each layer whose attention the examples supply; empty if they supply none.
+  [[nodiscard]] virtual std::vector<int> supplied_heads() const { return {}; }
   /// Supplied attention of layer l = 1..L, out: [count, H_l, S, S] as [head, query, key].
   virtual void read_attention(int layer, Index begin, Index count, double* out) const;
 

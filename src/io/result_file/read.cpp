@@ -103,6 +103,7 @@ SolveResult read_solve_result(const std::string& file_path, ResultProvenance* pr
 
 SampleResult read_sample_result(const std::string& file_path, std::string_view bytes) {
   const auto read = [](const Hdf5InputFile& file) {
+    require_kind(file, {SampleResult::kVerb});
     SampleResult result;
     result.solve = read_solved(file);
     const RecordShapes shapes = shapes_of(result.solve);

@@ -42,9 +42,8 @@ model::AttentionPrior prior_of(const Study& study, const std::vector<int>& heads
 /// Sources one after another.
 class JoinedExamples final : public ExampleSource {
  public:
-  /// `heads`: of each layer whose attention the examples may supply.
-  JoinedExamples(std::vector<std::shared_ptr<const ExampleSource>> parts, std::vector<int> heads)
-      : parts_(std::move(parts)), heads_(std::move(heads)) {}
+  explicit JoinedExamples(std::vector<std::shared_ptr<const ExampleSource>> parts)
+      : parts_(std::move(parts)) {}
   [[nodiscard]] Index size() const override {
     Index size = 0;
     for (const auto& part : parts_) size += part->size();
@@ -58,6 +57,9 @@ class JoinedExamples final : public ExampleSource {
   [[nodiscard]] bool thread_safe() const override {
     return std::all_of(parts_.begin(), parts_.end(),
                        [](const auto& p) { return p->thread_safe(); });
+  }
+  [[nodiscard]] std::vector<int> supplied_heads() const override {
+    return parts_.front()->supplied_heads();
   }
   void read_inputs(Index begin, Index count, double* out) const override {
     each(begin, count, [&](const ExampleSource& part, Index first, Index here, Index at) {
@@ -75,7 +77,8 @@ class JoinedExamples final : public ExampleSource {
     });
   }
   void read_attention(int layer, Index begin, Index count, double* out) const override {
-    const Index size = heads_.at(static_cast<std::size_t>(layer - 1)) * tokens() * tokens();
+    const int heads = supplied_heads().at(static_cast<std::size_t>(layer - 1));
+    const Index size = heads * tokens() * tokens();
     each(begin, count, [&](const ExampleSource& part, Index first, Index here, Index at) {
       part.read_attention(layer, first, here, out + at * size);
     });
@@ -190,8 +193,7 @@ LearnedProblem make_learned_problem(const Study& study, const tasks::Dataset& da
   LearnedProblem learned;
   learned.train = attention_on(*dataset.train.examples);
   std::vector<std::shared_ptr<const ExampleSource>> evaluated = evaluated_examples(dataset);
-  if (!evaluated.empty())
-    learned.evaluation = attention_on(JoinedExamples(std::move(evaluated), dataset.heads));
+  if (!evaluated.empty()) learned.evaluation = attention_on(JoinedExamples(std::move(evaluated)));
   learned.labels = std::make_shared<MatrixXd>(dataset.train.labels);
   if (study.solve.attention_start == AttentionStart::kGiven ||
       study.sample.attention_start == AttentionStart::kGiven) {

@@ -125,9 +125,16 @@ class NewInputs {
         classes_(labels_are_classes(dataset.train.labels)),
         problem_(std::make_shared<const TheoryProblem>(make_problem(study, dataset, observer))),
         predictor_(problem_->kernels, {problem_->kernels, &problem_->evaluation_features},
-                   predictions) {}
+                   predictions) {
+    if (names_.size() == problem_->evaluation.set_labels.size()) return;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("predict: {} names of sets; allowed: {}, as many as the data set has: "
+                            "with_inputs() and input_names() make both",
+                            names_.size(), problem_->evaluation.set_labels.size()));
+  }
 
   [[nodiscard]] theory::Prediction at(const MatrixXd& u, double temperature) const {
+    check_fits(u);
     theory::Prediction prediction = predictor_.predict(*evaluated(*problem_, u, temperature), u);
     prediction.mean = problem_->evaluation.answers(std::move(prediction.mean));
     return prediction;
@@ -172,6 +179,15 @@ class NewInputs {
   }
 
  private:
+  /// Error{kBadData} where U_1 is of other heads or outputs.
+  void check_fits(const MatrixXd& u) const {
+    const Index rows = problem_->kernels->paths() * problem_->kernels->outputs();
+    if (u.rows() == rows && u.cols() == rows) return;
+    throw Error(ErrorKind::kBadData,
+                fmt::format("predict: U_1 of the result is {} x {}; allowed: {} x {}, the paths "
+                            "times the outputs of the data",
+                            u.rows(), u.cols(), rows, rows));
+  }
   static std::unique_ptr<theory::EnergyState> evaluated(const TheoryProblem& problem,
                                                         const MatrixXd& u, double temperature) {
     std::unique_ptr<theory::EnergyState> state = problem.kernels->evaluate(u, temperature);

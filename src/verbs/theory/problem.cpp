@@ -185,6 +185,13 @@ void check_study_against_dataset(const Study& study, const tasks::Dataset& datas
                                            "with another readout; leave model.readout out",
                                            dataset.name));
   }
+  if (study.model.widths.empty()) {
+    bad_study("model.widths", "model.widths: is empty; allowed: a width, or a list of them");
+  }
+  if (study.model.temperatures.empty()) {
+    bad_study("model.temperature",
+              "model.temperature: is empty; allowed: a temperature, or a list of them");
+  }
   for (const std::vector<Index>& widths : study.model.widths)
     architecture_of(study, dataset, widths).validate();
   for (double t : study.model.temperatures) {

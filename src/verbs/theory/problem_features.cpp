@@ -31,15 +31,14 @@ void for_each_run(const BlockCyclic& part, Index begin, Index count,
 /// Some of the examples of another source.
 class PartOfExamples final : public ExampleSource {
  public:
-  /// `heads`: H_1, ..., H_L, and outlives it.
-  PartOfExamples(const ExampleSource& whole, const ExamplesRead& some,
-                 const std::vector<int>& heads)
-      : whole_(whole), some_(some), heads_(heads) {}
+  PartOfExamples(const ExampleSource& whole, const ExamplesRead& some)
+      : whole_(whole), some_(some), heads_(whole.supplied_heads()) {}
   [[nodiscard]] Index size() const override { return some_.count; }
   [[nodiscard]] Index tokens() const override { return whole_.tokens(); }
   [[nodiscard]] Index features() const override { return whole_.features(); }
   [[nodiscard]] bool has_mask() const override { return whole_.has_mask(); }
   [[nodiscard]] bool thread_safe() const override { return whole_.thread_safe(); }
+  [[nodiscard]] std::vector<int> supplied_heads() const override { return heads_; }
   void read_inputs(Index begin, Index count, double* out) const override {
     for_each_run(some_.part, some_.begin + begin, count, [&](Index first, Index here, Index at) {
       whole_.read_inputs(first, here, out + at * tokens() * features());
@@ -52,16 +51,15 @@ class PartOfExamples final : public ExampleSource {
   }
   void read_attention(int layer, Index begin, Index count, double* out) const override {
     for_each_run(some_.part, some_.begin + begin, count, [&](Index first, Index here, Index at) {
-      whole_.read_attention(layer, first, here, out + at * heads(layer) * tokens() * tokens());
+      const int heads = heads_[static_cast<std::size_t>(layer - 1)];
+      whole_.read_attention(layer, first, here, out + at * heads * tokens() * tokens());
     });
   }
 
  private:
-  [[nodiscard]] Index heads(int layer) const { return heads_[static_cast<std::size_t>(layer - 1)]; }
-
   const ExampleSource& whole_;
   ExamplesRead some_;
-  const std::vector<int>& heads_;
+  std::vector<int> heads_;  // of each layer
 };
 
 /// Error{kBadData} for numbers whose products would overflow: that would show as a singular kernel.
@@ -107,7 +105,7 @@ RowMatrixXd read_features(const tasks::Split& split, const Study& study,
   options.threads = threads;
   const bool supplied =
       dataset.form == AttentionForm::kSupplied;  // the layers then hold names alone
-  return model::path_features(PartOfExamples(*split.examples, some, dataset.heads), dataset.heads,
+  return model::path_features(PartOfExamples(*split.examples, some), dataset.heads,
                               supplied ? std::vector<LayerHeads>{} : dataset.layers, options,
                               observer);
 }

@@ -123,6 +123,11 @@ TEST_CASE("a sample result that is read is the one that was written") {
     const headway::SampleResult read = io::read_sample_result(file);
     CHECK(read.interrupted);
     CHECK(read.seconds == provenance.seconds);
+    const std::string solved = folder.file("solve.h5");
+    io::write_result(solved, headway::Study{}, result.solve, provenance, false);
+    CHECK_THROWS_WITH(
+        io::read_sample_result(solved),
+        Catch::Matchers::EndsWith("attribute kind: is \"solve\"; allowed here: sample"));
     result.seconds = provenance.seconds;  // a file has them with its provenance
     result.solve.seconds = provenance.seconds;
     result.solve.threads = provenance.threads;

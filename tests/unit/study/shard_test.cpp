@@ -28,6 +28,11 @@ Study swept(std::size_t widths, std::size_t temperatures) {
 
 }  // namespace
 
+TEST_CASE("a part that is none of its study is refused") {
+  CHECK_THROWS_WITH(dealt_units(3, {0, 0}), "shard 0/0: allowed: i/n with 0 <= i < n");
+  CHECK_THROWS_WITH(solve_points(swept(2, 1), {5, 2}), "shard 5/2: allowed: i/n with 0 <= i < n");
+}
+
 TEST_CASE("a part is written i/n and read again, and nothing else is read") {
   const Shard shard = read_shard("2/5");
   CHECK(shard.index == 2);

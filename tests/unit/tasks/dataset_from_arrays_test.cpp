@@ -1,4 +1,6 @@
 // Data sets of arrays in memory, as a program of its own makes them.
+#include <fmt/format.h>
+
 #include <set>
 #include <string>
 #include <vector>
@@ -78,6 +80,19 @@ TEST_CASE("a data set of tokens has its heads, or the attention of each example"
   std::vector<double> rows(8);
   attended.train.examples->read_attention(2, 2, 1, rows.data());
   CHECK(rows.back() == 23.0);
+
+  for (const int heads : {1, 3}) {
+    Dataset other = attended;
+    const Tensor b = counted({3, heads, 2, 2});
+    other.test = Split::from_inputs(x, y, {}, {a, b});
+    CHECK_THROWS_WITH(tasks::check_dataset(other),
+                      Catch::Matchers::ContainsSubstring(fmt::format(
+                          "test/attention: has heads [2, {}]; allowed: [2, 2]", heads)));
+    other.test.reset();
+    other.sets.push_back({"more", Split::from_inputs(x, y)});
+    CHECK_THROWS_WITH(tasks::check_dataset(other),
+                      Catch::Matchers::ContainsSubstring("sets/more/attention: has heads []"));
+  }
 
   std::set<std::string> hashes;
   for (const Dataset& data :

@@ -136,10 +136,10 @@ TEST_CASE("Arrays that do not fit each other are errors") {
     return "none";
   };
   const std::string inputs = ": must be [P, S, N_0] with as many values";
-  CHECK(refusal(counting({2, 3})) == "inputs: has 2 dimensions and 6 values" + inputs);
+  CHECK(refusal(counting({2, 3})) == "inputs: is [2, 3] of 6 values" + inputs);
   Tensor few = counting({2, 3, 2});
   few.values.pop_back();
-  CHECK(refusal(few) == "inputs: has 3 dimensions and 11 values" + inputs);
+  CHECK(refusal(few) == "inputs: is [2, 3, 2] of 11 values" + inputs);
   const std::string mask = ": must be empty or [P, S] = [2, 3]";
   CHECK(refusal(counting({2, 3, 2}), {1, 1, 1}) == "mask: has 3 values" + mask);
   CHECK(refusal(counting({2, 3, 2}), std::vector<std::uint8_t>(7, 1)) ==

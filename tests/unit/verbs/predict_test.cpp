@@ -212,6 +212,21 @@ TEST_CASE("a result of other data, whose U gives no kernel, is refused") {
                     "these data");
 }
 
+TEST_CASE(
+    "results of other heads or outputs, and names that are not those of the sets, are refused") {
+  const Study study = small_study();
+  const Dataset data = random_dataset(1);
+  const SolveResult solved = solve(study, data);
+  const Dataset all = with_inputs(study, data, inputs_of(data));
+  CHECK_THROWS_WITH(predict(study, all, {"later", "more"}, solved),
+                    "predict: 2 names of sets; allowed: 1, as many as the data set has: "
+                    "with_inputs() and input_names() make both");
+  const Dataset two = random_dataset(2);
+  CHECK_THROWS_WITH(predict(study, with_inputs(study, two, inputs_of(two)), {"later"}, solved),
+                    "predict: U_1 of the result is 4 x 4; allowed: 8 x 8, the paths times the "
+                    "outputs of the data");
+}
+
 TEST_CASE("predict tells its points") {
   class Share final : public Observer {
    public:

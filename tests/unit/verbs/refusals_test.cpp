@@ -85,6 +85,10 @@ TEST_CASE("a study that does not fit its data says which key, which numbers and 
   CHECK(misfit(study) == "model.temperature = 1e+300: must be a finite number >= 0");
   study.model.temperatures = {0.0};
   CHECK(misfit(study) == "none");
+  study.model.temperatures = {};
+  CHECK(misfit(study) == "model.temperature: is empty; allowed: a temperature, or a list of them");
+  study.model.widths = {};
+  CHECK(misfit(study) == "model.widths: is empty; allowed: a width, or a list of them");
 }
 
 TEST_CASE("a wrong number of variances names those of any depth") {
