@@ -100,7 +100,7 @@ class ReadmeTest(unittest.TestCase):
         point, process = solved([10])
         self.assertLess(process["accuracy"], point["accuracy"] - 0.05)
         row = next(row for row in json.loads((ROOT / "data/results/where-the-theory-ends.json").read_text())["results"][0]["rows"] if row["width"] == 10)
-        self.assertIn(f"the theory's whole matrix $U_1$ is {100 * row['U_1_saddle']:.2g} % off in norm, and {100 * row['U_1_corrected']:.2g} % [with",
+        self.assertIn(f"Its whole matrix $U_1$ is {100 * row['U_1_saddle']:.2g} % off in norm, and {100 * row['U_1_corrected']:.2g} % [with",
                       (ROOT / "README.md").read_text())
         text = " ".join((ROOT / "README.md").read_text().split())
         hidden = (ROOT / "data/results/hidden-markov.md").read_text()
@@ -126,15 +126,16 @@ class ReadmeTest(unittest.TestCase):
         for cell, head in zip(re.search(r"^\| `hmm-four-paths` \|(.*)\|$", text, re.MULTILINE)[1].split("|"), wide, strict=True):
             self.assertEqual(cell.strip(), f"layer {head['layer']}, {head['name']}")
         ends = [f"{start['test_mean_squared_error'] + rise:.2f}" for start, heads in ((process, wide), (point, saddle)) for rise in (0, heads[3]["squared_error_rise"])]
-        self.assertIn(f"error of the Gaussian process falls from {ends[0]} to {ends[1]}. N = 10 has {ends[2]} with it and without it:", " ".join(text.split()))
+        self.assertIn(f"The squared test error is {ends[0]} in the Gaussian process and {ends[2]} at N = 10.", text)
+        self.assertIn(f"error of the Gaussian process falls to {ends[1]}. N = 10 gains nothing:", " ".join(text.split()))
         self.assertEqual(ends[2], ends[3])
 
     def test_its_limits_are_those_of_the_random_problems(self):
         page, text = (" ".join((ROOT / name).read_text().split()) for name in ("data/results/validity.md", "README.md"))
         low, middle, high = (re.search(rf"\| {loads} \| \d+ \| [\d.]+ %, ([\d.]+) % \| [\d.]+ %, ([\d.]+) %", page)
                              for loads in (r"0\.03 to 0\.1", r"0\.1 to 0\.3", r"0\.3 to 1"))
-        self.assertIn(f"nine of ten have $U_1$ within {low[1]} % at loads up to 0.1, {middle[1]} % up to 0.3, and {high[1]} % up to 1; with the 1/N "
-                      f"correction within {high[2]} %.", text)
+        self.assertIn(f"nine of ten have $U_1$ within {low[1]} % at loads up to 0.1, {middle[1]} % up to 0.3, and {high[1]} % up to 1. With the "
+                      f"1/N correction the last is {high[2]} %.", text)
 
     def test_the_lecture_notes_read_the_first_picture_right(self):
         text = " ".join((ROOT / "src/theory/README.md").read_text().split())
@@ -151,14 +152,14 @@ class ReadmeTest(unittest.TestCase):
     def test_the_comment_on_own_arrays_is_what_they_give(self):
         block = next(block.text for block in blocks((ROOT / "README.md").read_text()) if "import numpy as np\n" in block.text)
         with tempfile.TemporaryDirectory() as folder, Runner(folder) as runner:
-            self.assertEqual(runner.python(block).split("\n")[:-1], re.findall(r"# (.*): [a-z ]+$", block, re.MULTILINE))
+            self.assertEqual(runner.python(block).split("\n")[:-1], re.findall(r"# (\[.*\]): [^:]*$", block, re.MULTILINE))
 
     def test_errors_on_pairs_never_seen_are_those_of_the_results(self):
         page = (ROOT / "data/results/compositions.md").read_text()
         _, process, _, theory, _, trained = re.search(r"^\| 240 \|.*$", page, re.MULTILINE)[0].strip("| ").split(" | ")
         process, trained, theory = (cell.split(",")[0] for cell in (process, trained, theory))
         self.assertIn(f"Over ten seeds of 240 examples the error on pairs never seen is {process} at infinite width, {theory} with twenty units (theory), and "
-                      f"{trained} in [trained networks](data/results/compositions.md) of twenty units.",
+                      f"{trained} in [trained networks](data/results/compositions.md), of other widths about as much.",
                       " ".join((ROOT / "README.md").read_text().split()))
 
     def test_the_table_of_results_is_what_solve_says(self):
