@@ -17,7 +17,7 @@ inline const Explained kAccuracyColumn = {
 inline const Explained kSetsColumns = {
     "validation, ...",
     "the same on each further set of the data, where there is one; \"validation MSE\" is the mean "
-    "squared error"};
+    "squared error; in the table of solve each is followed by that of the Gaussian process"};
 inline const Explained kReadoutColumn = {
     "U_a", "order parameter of the readout; of several outputs the diagonal of the matrix"};
 inline const Explained kDiagonalColumn = {

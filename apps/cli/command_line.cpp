@@ -83,9 +83,9 @@ std::string fault_of_parsing(const CLI::ParseError& error,
 void check_arguments(const Verb& verb, const CommandLine& line,
                      const std::vector<std::string>& unknown) {
   const auto mark = std::find(unknown.begin(), unknown.end(), "--");  // which the parser keeps
-  const auto option =
-      std::find_if(unknown.begin(), mark, [](const auto& word) { return word.starts_with('-'); });
-  if (option != mark) usage_error(unknown_option(verb, *option, line.options.command));
+  const auto dashed =
+      std::find_if(unknown.begin(), mark, [](const auto& one) { return one.starts_with('-'); });
+  if (dashed != mark) usage_error(unknown_option(verb, *dashed, line.options.command));
   const auto word = mark == unknown.begin() && mark != unknown.end() ? mark + 1 : unknown.begin();
   if (word != unknown.end()) usage_error(argument_too_many(verb, *word));
   for (const CommandOption& option : options_of(verb)) {
@@ -105,7 +105,7 @@ std::vector<std::string> words_of(int argc, char** argv,
                                   const std::vector<CommandOption>& options) {
   std::vector<std::string> words;
   bool only_arguments = false;
-  for (const std::string word : std::vector<std::string>(argv + 1, argv + argc)) {
+  for (const std::string& word : std::vector<std::string>(argv + 1, argv + argc)) {
     only_arguments = only_arguments || word == "--";
     const std::size_t sign = word.find('=');
     const bool is_short = !only_arguments && word.starts_with('-') && !word.starts_with("--");

@@ -121,7 +121,9 @@ Verb extract_verb() {
           "on its examples. Of a transformer it writes what the parts of its layers contribute, "
           "their attention alone, or the last layer of HYLA for model.value_network.",
       .tables = {{"Columns",
-                  {{"split", "which examples: train, test, validation and further sets"},
+                  {{"split",
+                    "which examples. test: of the training's held_out where there is one, and its "
+                    "own test is then in_distribution"},
                    {"examples", "how many of them are written"},
                    {"accuracy, squared error", "of the trained network itself on these examples"},
                    {"U_1 of its weights",

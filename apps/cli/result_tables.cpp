@@ -245,7 +245,7 @@ std::string path_norms_text(const PruneResult& result) {
 }  // namespace
 
 std::string solve_table(const Study& study, const SolveResult& result) {
-  const SetColumns sets(result);
+  const SetColumns sets(result, true);
   const Measure measure(result);
   Table table(
       sets.header({"widths", "T", measure.name(), "GP", "U_a", "U_1 diagonal<", "seconds", ""},
@@ -258,7 +258,8 @@ std::string solve_table(const Study& study, const SolveResult& result) {
          measure.limit_text(result, point.temperature),
          readout_text(point.order_parameters.readout), first_layer_text(point.order_parameters),
          seconds_cell(point.seconds), point.summary.converged ? "" : "*"},
-        kAfterAccuracy + 1, point.predictor));
+        kAfterAccuracy + 1, point.predictor,
+        headway::gaussian_process_at(result, point.temperature)));
   }
   std::string out = study_header(study, result) + table.text();
   if (marked) out += "* not converged\n";

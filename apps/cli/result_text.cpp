@@ -59,7 +59,7 @@ std::string Measure::limit_text(const SolveResult& result, double temperature) c
   return limit != nullptr ? text(limit->predictor) : "-";
 }
 
-SetColumns::SetColumns(const SolveResult& result) {
+SetColumns::SetColumns(const SolveResult& result, bool limits) : limits_(limits) {
   for (const std::string& name : result.set_names) {
     const auto has_accuracy = [&](const PredictorReport& report) {
       return std::any_of(report.sets.begin(), report.sets.end(), [&](const auto& set) {
@@ -79,19 +79,28 @@ std::vector<std::string> SetColumns::header(std::vector<std::string> header, std
   for (const Column& column : columns_) {
     header.insert(header.begin() + static_cast<std::ptrdiff_t>(at++),
                   column.accuracy ? column.name : column.name + " MSE");
+    if (limits_) header.insert(header.begin() + static_cast<std::ptrdiff_t>(at++), "GP");
   }
   return header;
 }
 
+std::string SetColumns::text(const Column& column, const PredictorReport& report) {
+  double value = headway::kUndefined;
+  for (const SetReport& set : report.sets) {
+    if (set.name == column.name) value = column.accuracy ? set.accuracy : set.mean_squared_error;
+  }
+  return cell(value, column.accuracy ? "{:.4f}" : "{:.4g}");
+}
+
 std::vector<std::string> SetColumns::row(std::vector<std::string> row, std::size_t at,
-                                         const PredictorReport& report) const {
+                                         const PredictorReport& report,
+                                         const GaussianProcessPoint* limit) const {
+  const auto insert = [&](const std::string& text) {
+    row.insert(row.begin() + static_cast<std::ptrdiff_t>(at++), text);
+  };
   for (const Column& column : columns_) {
-    double value = headway::kUndefined;
-    for (const SetReport& set : report.sets) {
-      if (set.name == column.name) value = column.accuracy ? set.accuracy : set.mean_squared_error;
-    }
-    row.insert(row.begin() + static_cast<std::ptrdiff_t>(at++),
-               cell(value, column.accuracy ? "{:.4f}" : "{:.4g}"));
+    insert(text(column, report));
+    if (limits_) insert(limit != nullptr ? text(column, limit->predictor) : "-");
   }
   return row;
 }

@@ -34,19 +34,25 @@ class Measure {
 /// MSE" the mean squared error, where labels are real numbers.
 class SetColumns {
  public:
-  explicit SetColumns(const SolveResult& result);
-  /// `header` or `row` with the columns of the sets inserted at position `at`.
+  /// `limits`: each column is followed by that of the Gaussian process.
+  explicit SetColumns(const SolveResult& result, bool limits = false);
+  /// `header` or `row` with the columns of the sets inserted at position `at`. `limit`: the
+  /// Gaussian process at the row's temperature, where there is one.
   [[nodiscard]] std::vector<std::string> header(std::vector<std::string> header,
                                                 std::size_t at) const;
   [[nodiscard]] std::vector<std::string> row(std::vector<std::string> row, std::size_t at,
-                                             const PredictorReport& report) const;
+                                             const PredictorReport& report,
+                                             const GaussianProcessPoint* limit = nullptr) const;
 
  private:
   struct Column {
     std::string name;
     bool accuracy = false;
   };
+  static std::string text(const Column& column, const PredictorReport& report);
+
   std::vector<Column> columns_;
+  bool limits_;
 };
 
 /// U_a for one output, else the diagonal of the C x C matrix.

@@ -238,8 +238,8 @@ class WithoutTraining(NetworksTest):
     def test_tasks_without_codes_are_refused(self):
         self.write("words.txt", "to be or not to be, that is the question; " * 8)
         text = self.write("text.toml", TEXT)
-        self.check(run("latents", text), 78, 'task.kind = "text"', 'must be "fuzzy_logic" or "sraven"')
-        self.check(run("latents", self.study), 78, "task.kind", 'must be "fuzzy_logic" or "sraven"')
+        self.check(run("latents", text), 78, 'task.kind = "text"', 'must be "fuzzy_logic", "sraven" or "arrays"')
+        self.check(run("latents", self.study), 78, "task.kind", 'must be "fuzzy_logic", "sraven" or "arrays"')
 
     @unittest.skipIf(can_train(), "this build has LibTorch")
     def test_a_build_without_libtorch_says_so(self):

@@ -164,7 +164,7 @@ class FurtherSets(ProgramTest):
     def test_tables_have_columns_only_where_there_are_sets(self):
         lines = run("solve", self.data, *self.sweep).stdout.splitlines()
         self.assertIn("12 train, 7 test, 4 noise and 9 validation examples", lines[0])
-        self.assertIn("noise MSE  validation", lines[2])
+        self.assertIn("noise MSE      GP  validation      GP", lines[2])
         at = lines.index("temperature chosen for each network")
         self.assertEqual([line.split()[1] for line in lines[at + 2:at + 11]],
                          ["validation", "evidence", "test"] * 3)

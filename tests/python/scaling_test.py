@@ -135,6 +135,18 @@ class Axes(unittest.TestCase):
 
 
 class Drawing(unittest.TestCase):
+    def test_panels_of_one_row_end_where_all_are_drawn(self):
+        """Of two results one has low scores; its panel comes first."""
+        low = result_of([run_of({"train.layers": str(n)}, score) for n, score in ((2, 0.01), (4, 0.02))])
+        high = result_of([run_of({"train.dim": str(n)}, score) for n, score in ((32, 0.6), (64, 0.9))])
+        drawn = figures.draw_all([low, high], only=["scaling"])["scaling"]
+        panels = [axes for axes in drawn.axes if axes.get_xlabel()]
+        self.assertEqual(len(panels), 2)
+        for axes in panels:
+            bottom, top = axes.get_ylim()
+            self.assertLessEqual(bottom, 0.01)
+            self.assertGreaterEqual(top, 0.9)
+
     def test_means_and_errors_over_seeds(self):
         figure = figures.draw_all(one_at_a_time(), only=["scaling"])["scaling"]
         layers, heads, names = figure.axes

@@ -47,7 +47,7 @@ class TheSite(unittest.TestCase):
                             "reference/python.html": "C-contiguous arrays of float64", "notebooks/hidden_markov_study.html": "<img",
                             "cpp/namespaceheadway_1_1theory.html": "solve_saddle_point",
                             "apps/docs/glossary.html": "weighted score",
-                            "README.html": "Bayesian posterior of attention networks", "apps/docs/questions.html": "Is the theory right in my case?",
+                            "README.html": "learns which paths to use", "apps/docs/questions.html": "Is the theory right in my case?",
                             "gallery.html": "python3 -m headway plot solve.h5 --only accuracy_against_width"}.items():
             self.assertIn(words, self.text(page), page)
         self.assertTrue((self.site / "_images/accuracy_against_width.svg").exists())

@@ -150,6 +150,10 @@ ExtractResult extract(const Study& study, const std::vector<training::NamedTenso
   const std::vector<Index> layers = kept_layers(study);
   const PartReader reader(study, task, observer);
   const std::vector<Part> parts = parts_of(task, study);
+  for (const Part& part : parts) {
+    if (part.set == part.split) continue;
+    observer.note(fmt::format("{}: what training calls {}", part.set, part.split));
+  }
   ExtractResult out;
   out.dataset.name = study.name;
   out.dataset.features = network.features();

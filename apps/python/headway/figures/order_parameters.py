@@ -51,7 +51,7 @@ def draw(results: Sequence[Result], options: PlotOptions) -> Figure:
     for column, (axes, point) in enumerate(zip(panels[0], points)):
         image = axes.imshow(_matrix(point), cmap=style.DIVERGING, norm=scale,
                             interpolation="nearest")
-        axes.set_title(point_label(point))
+        axes.set_title(point_label(point, points))
         name_paths(axes, result, labels, column == 0)
         _numbers(axes, _matrix(point), scale)
     bar = figure.colorbar(image, cax=bar_axes)

@@ -150,6 +150,8 @@ def draw(results: Sequence[TrainingResult], options: PlotOptions) -> Figure:
     for row, (split, metric) in zip(panels, metrics.items()):
         for axes, axis in zip(row, columns):
             ceiling |= _panel(axes, axis, split, metric, colours)
+        for axes in row:  # they share one axis, so it ends where all are drawn
+            learning.end_axis(axes, metric)
         row[0].set_ylabel(f"{split.replace('_', ' ')}: {learning.METRIC_NAMES[metric]}")
     for axes, axis in zip(panels[-1], columns):
         axes.set_xlabel(axis.name)
@@ -190,9 +192,7 @@ def _panel(axes: Axes, axis: Axis, split: str, metric: str, colours: Mapping[tup
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticklabels([learning.amount(value) for value in values])
     style.light_grid(axes)
-    ceiling = learning.draw_ceiling(axes, split, metric, runs)
-    learning.end_axis(axes, metric)
-    return ceiling
+    return learning.draw_ceiling(axes, split, metric, runs)
 
 
 def _numbers(axis: Axis) -> list[tuple[tuple[str, float], ...]]:
