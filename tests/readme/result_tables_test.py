@@ -336,6 +336,17 @@ class WhatMadeThem(unittest.TestCase):
                 ended = {run.get("outcome") for run in result.get("runs", [])} == {"finished"}
                 self.assertTrue(made["partial"] == 0 or ended, file)
 
+    def test_an_unfinished_run_is_as_far_as_its_page_says(self):
+        if importlib.util.find_spec("h5py") is None:
+            self.skipTest("no h5py")
+        import h5py
+        [path] = RESULTS.glob("unfinished/*/run_*.h5")
+        with h5py.File(path) as file:
+            step = int(file["run/state"].attrs["step"])
+        page = " ".join((RESULTS / "sraven.md").read_text().split())
+        self.assertIn(f"softmax, whose seed 1 is at step {step:,}.", page)
+        self.assertIn(f"](unfinished/{path.parent.name})", page)
+
     def test_texts_are_in_bits_per_byte(self):
         for study in ("text-small", "text-bpe-small"):
             (group,) = load(study)[0]["groups"]
