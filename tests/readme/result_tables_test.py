@@ -344,7 +344,7 @@ class WhatMadeThem(unittest.TestCase):
         with h5py.File(path) as file:
             step = int(file["run/state"].attrs["step"])
         page = " ".join((RESULTS / "sraven.md").read_text().split())
-        self.assertIn(f"softmax, whose seed 1 is at step {step:,}.", page)
+        self.assertIn(f"softmax, whose first seed is at step {step:,}.", page)
         self.assertIn(f"](unfinished/{path.parent.name})", page)
 
     def test_texts_are_in_bits_per_byte(self):
